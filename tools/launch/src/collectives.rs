@@ -4,12 +4,9 @@
 //! Called by `job.rs` and `ranks.rs`, which hand what comes out to `preload.rs`.
 //! docs/collectives.md says what is served.
 
-use std::path::Path;
-
 use crate::fault::Fault;
-use crate::preload::{self, Library};
+use crate::preload::{Library, Preloading};
 use crate::rank_arguments::{Collectives, RankArguments};
-use crate::transport::Transport;
 
 /// The file name of the library; it lies beside the provider.
 pub const FILE_NAME: &str = "libweft-mpi.so";
@@ -18,72 +15,53 @@ pub const FILE_NAME: &str = "libweft-mpi.so";
 /// (crates/intercept).
 const RANKS: &str = "WEFT_COLLECTIVES_RANKS";
 
-/// The library that `--collectives` asks for, if it asks for one, for a job of so many `ranks`;
-/// `provider_folder` is where it should be, `program` what is started.
+/// The library that `--collectives` asks for, if it asks for one.
 ///
 /// # Errors
 /// With `--collectives weft`: `Fault::Usage` where nobody knows how many ranks there are, and as
-/// [`preload::find`]. With `auto` such a job keeps the MPI's own.
-pub fn library(
-    rank: &RankArguments,
-    transport: &Transport,
-    provider_folder: Option<&Path>,
-    program: &Path,
-    ranks: Option<u32>,
-) -> Result<Option<Library>, Fault> {
-    let is_asked_for = match rank.collectives {
+/// [`Preloading::find_over_weft`]. With `auto` such a job keeps the MPI's own.
+pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Library>, Fault> {
+    let found = match rank.collectives {
         Collectives::Mpi => return Ok(None),
-        Collectives::Auto => false,
-        Collectives::Weft => true,
+        Collectives::Auto | Collectives::Weft => find(job),
     };
-    let Some(ranks) = ranks else {
-        let unknown = || {
-            Err(Fault::Usage(
-                "--collectives weft needs to know how many ranks the job has, and nobody says so \
-                 here; start the ranks with weft run, or with weft exec under mpirun, mpiexec or \
-                 srun, or leave --collectives weft out"
-                    .to_owned(),
-            ))
-        };
-        return if is_asked_for { unknown() } else { Ok(None) };
-    };
-    let option = "--collectives weft";
-    let find = || match (transport, provider_folder) {
-        (Transport::Weft, Some(folder)) => preload::find(option, FILE_NAME, folder, program),
-        _ => Err(Fault::Usage(format!(
-            "{option} serves Weft, not --transport {transport}; leave one of the two out"
-        ))),
-    };
-    match find() {
-        Ok(path) => Ok(Some(Library {
-            path,
-            variable: Some((RANKS, ranks.to_string())),
-        })),
-        Err(fault) if is_asked_for => Err(fault),
-        Err(_) => Ok(None),
+    match found {
+        Err(_) if rank.collectives == Collectives::Auto => Ok(None),
+        found => found.map(Some),
     }
+}
+
+fn find(job: &Preloading<'_>) -> Result<Library, Fault> {
+    let Some(ranks) = job.ranks else {
+        return Err(Fault::Usage(
+            "--collectives weft needs to know how many ranks the job has, and nobody says so \
+             here; start the ranks with weft run, or with weft exec under mpirun, mpiexec or srun, \
+             or leave --collectives weft out"
+                .to_owned(),
+        ));
+    };
+    Ok(Library {
+        path: job.find_over_weft("--collectives weft", FILE_NAME)?,
+        variable: Some((RANKS, ranks.to_string())),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi_choice::MpiChoice;
-    use crate::rank_arguments::{Heap, Yield};
+    use crate::transport::Transport;
+    use std::path::Path;
 
     #[test]
     fn collectives_that_cannot_be_served_are_an_error_only_where_that_was_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let ask = |collectives, transport: &Transport| {
             let rank = RankArguments {
-                mpi: MpiChoice::Auto,
-                heap: Heap::Private,
-                yielding: Yield::System,
                 collectives,
-                plain: false,
-                variables: Vec::new(),
+                ..RankArguments::without_preloads()
             };
             let program = Path::new("/no/program");
-            library(&rank, transport, Some(folder.path()), program, Some(4))
+            library(&rank, &Preloading::trial(transport, folder.path(), program))
         };
         let (native, weft) = (Transport::Native, Transport::Weft);
         assert_eq!(ask(Collectives::Mpi, &weft).unwrap(), None);

@@ -2,13 +2,12 @@
 //! `--heap`: whether libweft-heap.so is preloaded into the ranks. Called by `job.rs` and
 //! `ranks.rs`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::elf;
 use crate::fault::Fault;
-use crate::preload::{self, Library};
+use crate::preload::{Library, Preloading};
 use crate::rank_arguments::{Heap, RankArguments};
-use crate::transport::Transport;
 
 /// The file name of the library; it lies beside the provider.
 pub const FILE_NAME: &str = "libweft-heap.so";
@@ -33,28 +32,21 @@ const ALLOCATORS: [&str; 8] = [
     "libmimalloc.so",
 ];
 
-/// The library that `--heap` asks for, if it asks for one; `provider_folder` is where it should be,
-/// `program` what is started.
+/// The library that `--heap` asks for, if it asks for one.
 ///
 /// # Errors
-/// With `--heap shared`: `Fault::Usage` with a transport or a program that cannot use it,
-/// `Fault::ProviderMissing` when it is not there, or when the loader could not take its path. With
-/// `auto` such a job has no shared heap.
-pub fn library(
-    rank: &RankArguments,
-    transport: &Transport,
-    provider_folder: Option<&Path>,
-    program: &Path,
-) -> Result<Option<Library>, Fault> {
+/// With `--heap shared`: as [`Preloading::find_over_weft`]. With `auto` a job that cannot use it
+/// has no shared heap.
+pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Library>, Fault> {
     let is_for_all = match rank.heap {
         Heap::Private => return Ok(None),
-        Heap::Auto if rank.plain || has_allocator(program) => return Ok(None),
+        Heap::Auto if rank.plain || has_allocator(job.program) => return Ok(None),
         // Whoever says how long messages are to be copied has said enough.
         Heap::Auto if rank.says(|name| name == COPIES) => return Ok(None),
         Heap::Auto => false,
         Heap::Shared => true,
     };
-    match find(transport, provider_folder, program) {
+    match job.find_over_weft("--heap shared", FILE_NAME) {
         Ok(path) => Ok(Some(Library {
             path,
             variable: (!is_for_all).then(|| (AUTO.0, AUTO.1.to_owned())),
@@ -71,34 +63,17 @@ pub(crate) fn has_allocator(program: &Path) -> bool {
     needed.iter().any(is_one)
 }
 
-fn find(
-    transport: &Transport,
-    provider_folder: Option<&Path>,
-    program: &Path,
-) -> Result<PathBuf, Fault> {
-    let (Transport::Weft, Some(folder)) = (transport, provider_folder) else {
-        return Err(Fault::Usage(format!(
-            "--heap shared serves Weft, not --transport {transport}; leave one of the two out"
-        )));
-    };
-    preload::find("--heap shared", FILE_NAME, folder, program)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mpi_choice::MpiChoice;
-    use crate::rank_arguments::{Collectives, Yield};
+    use crate::transport::Transport;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     fn asked(heap: Heap) -> RankArguments {
         RankArguments {
-            mpi: MpiChoice::Auto,
             heap,
-            yielding: Yield::Auto,
-            collectives: Collectives::Mpi,
-            plain: false,
-            variables: Vec::new(),
+            ..RankArguments::without_preloads()
         }
     }
 
@@ -106,8 +81,10 @@ mod tests {
     fn a_heap_that_cannot_be_had_is_an_error_only_where_it_was_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let program = Path::new("/no/program");
-        let place = Some(folder.path());
-        let ask = |heap, transport| library(&asked(heap), &transport, place, program);
+        let ask = |heap, transport| {
+            let job = Preloading::trial(&transport, folder.path(), program);
+            library(&asked(heap), &job)
+        };
         let (native, weft) = (Transport::Native, Transport::Weft);
         assert_eq!(ask(Heap::Private, native.clone()).unwrap(), None);
         assert_eq!(ask(Heap::Auto, native.clone()).unwrap(), None);
@@ -125,7 +102,7 @@ mod tests {
                 Some(Library { path, variable })
             );
         }
-        let with = |rank: &RankArguments, at| library(rank, &weft, Some(at), program);
+        let with = |rank: &RankArguments, at| library(rank, &Preloading::trial(&weft, at, program));
         let mut decided = asked(Heap::Auto);
         let never = "FI_WEFT_SINGLE_COPY=never".parse().unwrap();
         decided.variables.push(never);
@@ -160,7 +137,8 @@ mod tests {
         let bare = cc(folder.path(), "bare", MAIN, &["-static"]);
         let dynamic = cc(folder.path(), "setuid", MAIN, &[]);
         let ask = |heap, program: &Path| {
-            library(&asked(heap), &Transport::Weft, Some(folder.path()), program)
+            let job = Preloading::trial(&Transport::Weft, folder.path(), program);
+            library(&asked(heap), &job)
         };
         assert!(ask(Heap::Shared, &dynamic).unwrap().is_some());
         let mode = std::fs::Permissions::from_mode(0o4755);
@@ -191,8 +169,8 @@ mod tests {
             &["-Wl,--no-as-needed", allocator.to_str().unwrap()],
         );
         for (program, has_one) in [(plain, false), (linked, true)] {
-            let place = Some(folder.path());
-            let ask = |heap| library(&asked(heap), &Transport::Weft, place, &program).unwrap();
+            let job = Preloading::trial(&Transport::Weft, folder.path(), &program);
+            let ask = |heap| library(&asked(heap), &job).unwrap();
             assert_eq!(ask(Heap::Auto).is_none(), has_one);
             assert!(ask(Heap::Shared).is_some());
         }

@@ -20,15 +20,13 @@ use crate::fault::Fault;
 use crate::machines::{self, Place, Room};
 use crate::node_agents::NodeAgents;
 use crate::placement::Share;
-use crate::preload::{self, Library};
+use crate::preload::{self, Library, Preloading};
 use crate::program::{self, Program};
 use crate::rank_environment::RankProgram;
 use crate::remote_shell::RemoteShell;
 use crate::spread::{self, Spread};
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
-use crate::{
-    caution, collectives, cores, heap, job_key, leftovers, limits, provider, report, yields,
-};
+use crate::{caution, cores, job_key, leftovers, limits, preloads, provider, report, yields};
 
 /// What a program of ours has to say against its arguments before it is started.
 pub type Check = fn(&[OsString]) -> Option<String>;
@@ -151,12 +149,14 @@ fn preloaded(
     mpi: &Installation,
     ranks: u32,
 ) -> Result<Vec<Library>, Fault> {
-    let (rank, transport) = (&arguments.rank, &arguments.transport);
-    let heap = heap::library(rank, transport, provider_folder, program)?;
-    let yields = yields::library(rank, transport, mpi.family, program)?;
-    let ranks = Some(ranks);
-    let collectives = collectives::library(rank, transport, provider_folder, program, ranks)?;
-    Ok(heap.into_iter().chain(yields).chain(collectives).collect())
+    let job = Preloading {
+        transport: &arguments.transport,
+        provider_folder,
+        program,
+        family: mpi.family,
+        ranks: Some(ranks),
+    };
+    preloads::libraries(&arguments.rank, &job)
 }
 
 /// Ranks on all hosts.

@@ -29,7 +29,8 @@
 //! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
 //! - `bind`: what binds MPICH's ranks to their cores.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
-//! - `preload`: libraries that the ranks preload. `heap`: memory that receivers map (`--heap`).
+//! - `preloads`: which libraries the ranks preload; `preload`: how. `heap`: memory that receivers
+//!   map (`--heap`).
 //!   `yields`: what waiting ranks do (`--yield`). `collectives`: what serves collectives inside a
 //!   host (`--collectives`).
 //! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`).
@@ -95,6 +96,7 @@ pub mod outcome;
 pub mod placement;
 mod pmi;
 pub mod preload;
+mod preloads;
 pub mod program;
 pub mod provider;
 pub mod python;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Libraries of Weft that are preloaded into the ranks and into nothing else of the job.
 //!
-//! Which ones, `heap.rs`, `yields.rs` and `collectives.rs` decide. Called by `job.rs` once the
+//! Which ones, `preloads.rs` says. Called by `job.rs` once the
 //! command is composed: the launcher then starts env(1), which sets LD_PRELOAD and becomes the
 //! program, so the launcher and its own processes stay as they are. Called by `ranks.rs` for a rank
 //! that is there already.
@@ -14,7 +14,9 @@ use std::path::{Path, PathBuf};
 use crate::command::Launch;
 use crate::elf;
 use crate::environment::Environment;
+use crate::family::Family;
 use crate::fault::Fault;
+use crate::transport::Transport;
 
 /// What sets a variable for one program.
 const ENV: &str = "/usr/bin/env";
@@ -29,6 +31,52 @@ pub struct Library {
     pub path: PathBuf,
     /// What it is told: a variable and its value.
     pub variable: Option<(&'static str, String)>,
+}
+
+/// What decides, beside the options, which libraries the ranks of a job preload.
+#[derive(Debug, Clone, Copy)]
+pub struct Preloading<'a> {
+    /// What carries their messages.
+    pub transport: &'a Transport,
+    /// The folder of libweft-fi.so and of these libraries; known over Weft.
+    pub provider_folder: Option<&'a Path>,
+    /// What is started.
+    pub program: &'a Path,
+    /// Whose MPI they have.
+    pub family: Family,
+    /// Ranks of the whole job, where anybody knows.
+    pub ranks: Option<u32>,
+}
+
+impl Preloading<'_> {
+    /// A job of four ranks of MPICH.
+    #[cfg(test)]
+    pub(crate) fn trial<'a>(
+        transport: &'a Transport,
+        folder: &'a Path,
+        program: &'a Path,
+    ) -> Preloading<'a> {
+        Preloading {
+            transport,
+            provider_folder: Some(folder),
+            program,
+            family: Family::Mpich,
+            ranks: Some(4),
+        }
+    }
+
+    /// A library that serves Weft and no other transport.
+    ///
+    /// # Errors
+    /// `Fault::Usage` over another transport, else as [`find`].
+    pub fn find_over_weft(&self, option: &str, file_name: &str) -> Result<PathBuf, Fault> {
+        match (self.transport, self.provider_folder) {
+            (Transport::Weft, Some(folder)) => find(option, file_name, folder, self.program),
+            (transport, _) => Err(Fault::Usage(format!(
+                "{option} serves Weft, not --transport {transport}; leave one of the two out"
+            ))),
+        }
+    }
 }
 
 /// The library of this name beside the provider, for a program that takes it.

@@ -41,6 +41,21 @@ impl RankArguments {
     }
 }
 
+#[cfg(test)]
+impl RankArguments {
+    /// As without any option, but with nothing to preload.
+    pub(crate) fn without_preloads() -> Self {
+        Self {
+            mpi: MpiChoice::Auto,
+            heap: Heap::Private,
+            yielding: Yield::System,
+            collectives: Collectives::Mpi,
+            plain: false,
+            variables: Vec::new(),
+        }
+    }
+}
+
 /// Whether buffers that are sent become memory that receivers map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Heap {

@@ -12,12 +12,13 @@ use crate::discover::Installation;
 use crate::environment::Environment;
 use crate::fault::Fault;
 use crate::mpi_choice::MpiChoice;
+use crate::preload::{self, Preloading};
 use crate::program::Program;
 use crate::rank_arguments::RankArguments;
 use crate::rank_environment::RankProgram;
 use crate::started::Started;
 use crate::transport::{self, Shape, Transport, openmpi_rules};
-use crate::{above, caution, collectives, heap, pmi, preload, provider, rank_mpi, yields};
+use crate::{above, caution, pmi, preloads, provider, rank_mpi, yields};
 
 /// Where a process is: in a job that a launcher has started, or in none.
 #[derive(Debug)]
@@ -97,8 +98,8 @@ pub struct Ready {
 /// Puts it together.
 ///
 /// # Errors
-/// `Fault::ProviderMissing`, and as `transport::settings`, `heap::library`,
-/// `yields::library`, `collectives::library` and [`RankProgram::complete`].
+/// `Fault::ProviderMissing`, and as `transport::settings`, `preloads::libraries` and
+/// [`RankProgram::complete`].
 pub fn ready(
     rank: &RankArguments,
     program: &Program,
@@ -107,11 +108,14 @@ pub fn ready(
 ) -> Result<Ready, Fault> {
     let folder = provider::find_for_this_process()?;
     let weft = Transport::Weft;
-    let heap = heap::library(rank, &weft, Some(&folder), &program.path)?;
-    let yields = yields::library(rank, &weft, mpi.family, &program.path)?;
-    let ranks = standing.ranks;
-    let collectives = collectives::library(rank, &weft, Some(&folder), &program.path, ranks)?;
-    let mut libraries: Vec<_> = heap.into_iter().chain(yields).chain(collectives).collect();
+    let preloading = Preloading {
+        transport: &weft,
+        provider_folder: Some(&folder),
+        program: &program.path,
+        family: mpi.family,
+        ranks: standing.ranks,
+    };
+    let mut libraries = preloads::libraries(rank, &preloading)?;
     let shape = Shape {
         ranks: standing.local_ranks,
         cores: standing.cores,

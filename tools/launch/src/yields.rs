@@ -2,12 +2,12 @@
 //! `--yield`: whether libweft-yield.so is preloaded into the ranks. Called by `job.rs` and
 //! `ranks.rs`. Why: docs/yield.md.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use crate::family::Family;
 use crate::fault::Fault;
 use crate::heap;
-use crate::preload::{self, Library};
+use crate::preload::{self, Library, Preloading};
 use crate::provider;
 use crate::rank_arguments::{RankArguments, Yield};
 use crate::transport::{Shape, Transport};
@@ -15,36 +15,34 @@ use crate::transport::{Shape, Transport};
 /// The file name of the library; it lies beside the provider.
 pub const FILE_NAME: &str = "libweft-yield.so";
 
-/// The library that `--yield` asks for, if it asks for one of this MPI over this transport;
-/// `program` is what is started. Whether the ranks have cores of their own is known later: see
-/// [`leave_out`].
+/// The library that `--yield` asks for, if it asks for one of this MPI over this transport. Whether
+/// the ranks have cores of their own is known later: see [`leave_out`].
 ///
 /// # Errors
 /// With `--yield pause`: as `provider::find_for_this_process` and `preload::find`. With `auto` such
 /// a job yields as ever.
-pub fn library(
-    rank: &RankArguments,
-    transport: &Transport,
-    family: Family,
-    program: &Path,
-) -> Result<Option<Library>, Fault> {
-    let option = "--yield pause";
-    let find = || {
-        let folder = provider::find_for_this_process()?;
-        preload::find(option, FILE_NAME, &folder, program)
-    };
+pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Library>, Fault> {
     let path = match rank.yielding {
         Yield::System => None,
-        Yield::Pause => Some(find()?),
-        Yield::Auto if rank.plain || *transport != Transport::Weft => None,
+        Yield::Pause => Some(find(job)?),
+        Yield::Auto if rank.plain || *job.transport != Transport::Weft => None,
         // Open MPI calls it only where it was told that ranks share cores.
-        Yield::Auto if family == Family::OpenMpi || heap::has_allocator(program) => None,
-        Yield::Auto => find().ok(),
+        Yield::Auto if job.family == Family::OpenMpi || heap::has_allocator(job.program) => None,
+        Yield::Auto => find(job).ok(),
     };
     Ok(path.map(|path| Library {
         path,
         variable: None,
     }))
+}
+
+/// It serves every transport, and so its folder need not be known yet.
+fn find(job: &Preloading<'_>) -> Result<PathBuf, Fault> {
+    let folder = match job.provider_folder {
+        Some(folder) => folder.to_owned(),
+        None => provider::find_for_this_process()?,
+    };
+    preload::find("--yield pause", FILE_NAME, &folder, job.program)
 }
 
 /// Takes the library out of the list where ranks share cores, unless the user says so.
@@ -58,17 +56,13 @@ pub fn leave_out(libraries: &mut Vec<Library>, rank: &RankArguments, shape: &Sha
 mod tests {
     use super::*;
     use crate::calls::Calls;
-    use crate::mpi_choice::MpiChoice;
-    use crate::rank_arguments::{Collectives, Heap};
+    use std::path::Path;
 
     fn asked(yielding: Yield, plain: bool) -> RankArguments {
         RankArguments {
-            mpi: MpiChoice::Auto,
-            heap: Heap::Auto,
             yielding,
-            collectives: Collectives::Mpi,
             plain,
-            variables: Vec::new(),
+            ..RankArguments::without_preloads()
         }
     }
 
@@ -105,10 +99,13 @@ mod tests {
 
     #[test]
     fn nobody_gets_it_who_did_not_ask_and_has_no_use_for_it() {
-        let program = Path::new("/no/program");
+        let nowhere = Path::new("/no/program");
         let is_none = |yielding, plain, transport: &Transport, family| {
-            let found = library(&asked(yielding, plain), transport, family, program);
-            found.unwrap().is_none()
+            let job = Preloading {
+                family,
+                ..Preloading::trial(transport, nowhere, nowhere)
+            };
+            library(&asked(yielding, plain), &job).unwrap().is_none()
         };
         let (weft, native) = (Transport::Weft, Transport::Native);
         assert!(is_none(Yield::System, false, &weft, Family::Mpich));
