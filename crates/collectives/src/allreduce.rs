@@ -92,15 +92,12 @@ fn whole(
     exchange.open(wait, step)?;
     posting::post(exchange, step, buffers.given());
     if receivers.include(exchange.rank()) {
-        let mut sum = buffers.recv.part(0, length_bytes);
-        for rank in 0..exchange.ranks() {
-            exchange.heed(wait, rank, step)?;
-            if rank == 0 {
-                posting::fetch(exchange, rank, step, &mut sum);
-            } else {
-                posting::fold(exchange, rank, step, &mut sum, reduction);
-            }
-        }
+        let mut sum = posting::Sum {
+            target: buffers.recv.part(0, length_bytes),
+            reduction,
+            ranks: exchange.ranks(),
+        };
+        posting::combine(exchange, wait, step, &mut sum)?;
         exchange.all_have_finished(step - 1);
     }
     exchange.finish(step);

@@ -54,12 +54,7 @@ impl Transfer for Gathering<'_> {
             return Ok(());
         }
         exchange.open(wait, step)?;
-        let data = self.buffers.given();
-        posting::post(
-            exchange,
-            step,
-            data.part(part.offset_bytes, part.length_bytes),
-        );
+        posting::post(exchange, step, part.of(self.buffers.given()));
         Ok(())
     }
 
@@ -79,15 +74,14 @@ impl Transfer for Gathering<'_> {
                 continue;
             }
             exchange.heed(wait, rank, step)?;
-            let mut target = self.buffers.recv.part(part.offset_bytes, part.length_bytes);
+            let mut target = part.of_mut(&mut self.buffers.recv);
             posting::fetch(exchange, rank, step, &mut target);
         }
         if let Some(send) = self.buffers.send {
             let block = self.blocks.of(exchange.rank());
             let from = self.chunks.of(Part::first(send.length_bytes()), chunk);
             let to = self.chunks.of(block, chunk);
-            let mut target = self.buffers.recv.part(to.offset_bytes, to.length_bytes);
-            target.fill(0, send.part(from.offset_bytes, from.length_bytes));
+            to.of_mut(&mut self.buffers.recv).fill(0, from.of(send));
         }
         Ok(())
     }

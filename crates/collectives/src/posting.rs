@@ -6,8 +6,10 @@ use weft_memory::{BytesView, BytesViewMut};
 
 use crate::arithmetic::Reduction;
 use crate::exchange::Exchange;
+use crate::fault::Fault;
 use crate::layout::INLINE_BYTES;
 use crate::segment::Part;
+use crate::wait::Wait;
 
 /// Publishes data in a step whose flag is open.
 #[inline]
@@ -32,9 +34,39 @@ pub(crate) fn fetch(exchange: &Exchange, rank: usize, step: u64, target: &mut By
     }
 }
 
+/// Combines what the first so many ranks post in a step, in the order of ranks: as many bytes as
+/// the target has.
+#[inline]
+pub(crate) fn combine(
+    exchange: &mut Exchange,
+    wait: &mut dyn Wait,
+    step: u64,
+    sum: &mut Sum<'_>,
+) -> Result<(), Fault> {
+    for rank in 0..sum.ranks {
+        exchange.heed(wait, rank, step)?;
+        if rank == 0 {
+            fetch(exchange, rank, step, &mut sum.target);
+        } else {
+            fold(exchange, rank, step, &mut sum.target, sum.reduction);
+        }
+    }
+    Ok(())
+}
+
+/// What [`combine`] makes.
+#[derive(Debug)]
+pub(crate) struct Sum<'a> {
+    /// Where it goes.
+    pub(crate) target: BytesViewMut<'a>,
+    pub(crate) reduction: Reduction,
+    /// How many of the ranks count.
+    pub(crate) ranks: usize,
+}
+
 /// Combines the target with what `rank` posted in a step of which we have heard.
 #[inline]
-pub(crate) fn fold(
+fn fold(
     exchange: &Exchange,
     rank: usize,
     step: u64,

@@ -50,10 +50,7 @@ impl Transfer for ReduceScatter<'_> {
         // Our own block, too: in place, the result may lie over it.
         for rank in 0..exchange.ranks() {
             let part = self.chunks.of(self.blocks.of(rank), chunk);
-            let data = self
-                .buffers
-                .given()
-                .part(part.offset_bytes, part.length_bytes);
+            let data = part.of(self.buffers.given());
             let place = Part {
                 offset_bytes: rank * self.chunks.chunk_bytes,
                 length_bytes: part.length_bytes,
@@ -81,7 +78,7 @@ impl Transfer for ReduceScatter<'_> {
             offset_bytes: own * self.chunks.chunk_bytes,
             length_bytes: part.length_bytes,
         };
-        let mut sum = self.buffers.recv.part(part.offset_bytes, part.length_bytes);
+        let mut sum = part.of_mut(&mut self.buffers.recv);
         for rank in 0..exchange.ranks() {
             exchange.heed(wait, rank, step)?;
             let data = exchange.staged(rank, step, place);

@@ -48,12 +48,7 @@ impl Transfer for Scan<'_> {
     ) -> Result<(), Fault> {
         let part = self.part(chunk);
         exchange.open(wait, step)?;
-        let data = self.buffers.given();
-        posting::post(
-            exchange,
-            step,
-            data.part(part.offset_bytes, part.length_bytes),
-        );
+        posting::post(exchange, step, part.of(self.buffers.given()));
         Ok(())
     }
 
@@ -65,15 +60,11 @@ impl Transfer for Scan<'_> {
         step: u64,
     ) -> Result<(), Fault> {
         let part = self.part(chunk);
-        let mut sum = self.buffers.recv.part(part.offset_bytes, part.length_bytes);
-        for rank in 0..exchange.rank() + usize::from(self.includes_own) {
-            exchange.heed(wait, rank, step)?;
-            if rank == 0 {
-                posting::fetch(exchange, rank, step, &mut sum);
-            } else {
-                posting::fold(exchange, rank, step, &mut sum, self.reduction);
-            }
-        }
-        Ok(())
+        let mut sum = posting::Sum {
+            target: part.of_mut(&mut self.buffers.recv),
+            reduction: self.reduction,
+            ranks: exchange.rank() + usize::from(self.includes_own),
+        };
+        posting::combine(exchange, wait, step, &mut sum)
     }
 }

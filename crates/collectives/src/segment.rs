@@ -133,6 +133,18 @@ impl Part {
             length_bytes,
         }
     }
+
+    /// These bytes of a buffer.
+    #[inline]
+    pub(crate) fn of(self, buffer: BytesView<'_>) -> BytesView<'_> {
+        buffer.part(self.offset_bytes, self.length_bytes)
+    }
+
+    /// These bytes of a buffer, to be written.
+    #[inline]
+    pub(crate) fn of_mut<'a>(self, buffer: &'a mut BytesViewMut<'_>) -> BytesViewMut<'a> {
+        buffer.part(self.offset_bytes, self.length_bytes)
+    }
 }
 
 /// Memory for the models, which cannot have atomics of loom in zeroed memory.

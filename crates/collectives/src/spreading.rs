@@ -86,8 +86,7 @@ impl Spreading<'_> {
 
     fn piece(&self, rank: usize, chunk: usize) -> BytesView<'_> {
         let part = self.chunks.of(self.given.of(rank), chunk);
-        let data = self.buffers.given();
-        data.part(part.offset_bytes, part.length_bytes)
+        part.of(self.buffers.given())
     }
 }
 
@@ -145,7 +144,7 @@ impl Transfer for Spreading<'_> {
             exchange.heed(wait, rank, step)?;
             let part = self.chunks.of(self.taken.of(rank), chunk);
             let place = self.place(rank, own, part.length_bytes);
-            let mut target = self.buffers.recv.part(part.offset_bytes, part.length_bytes);
+            let mut target = part.of_mut(&mut self.buffers.recv);
             if published_bytes <= INLINE_BYTES {
                 let all = exchange.inline(rank, step, published_bytes);
                 let data = all.view(published_bytes);
@@ -157,8 +156,7 @@ impl Transfer for Spreading<'_> {
         if let (Some(send), true) = (self.buffers.send, self.givers.include(own)) {
             let from = self.chunks.of(self.given.of(own), chunk);
             let to = self.chunks.of(self.taken.of(own), chunk);
-            let mut target = self.buffers.recv.part(to.offset_bytes, to.length_bytes);
-            target.fill(0, send.part(from.offset_bytes, from.length_bytes));
+            to.of_mut(&mut self.buffers.recv).fill(0, from.of(send));
         }
         Ok(())
     }
