@@ -30,6 +30,16 @@ wait_for() {
     done
 }
 
+# ends CODE WORDS COMMAND...: the command ends with this exit code and says the words.
+ends() {
+    local code=$1 words=$2 ended
+    shift 2
+    "$@" >"$work/out" 2>&1
+    ended=$?
+    echo "exit code $ended, wanted $code" >>"$work/out"
+    [ "$ended" = "$code" ] && grep -qF -- "$words" "$work/out"
+}
+
 ok() { # ok NAME
     passed=$((passed + 1))
     printf 'ok - %s\n' "$1"

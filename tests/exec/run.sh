@@ -43,16 +43,6 @@ with_exec() { # with_exec MPI RANKS HEAP OPTIONS...
         >"$work/out" 2>&1 && grep -q "^$ranks ranks" "$work/out" && carried "$heap"
 }
 
-# ends CODE WORDS COMMAND...: the command ends with this exit code and says the words.
-ends() {
-    local code=$1 words=$2 ended
-    shift 2
-    "$@" >"$work/out" 2>&1
-    ended=$?
-    echo "exit code $ended, wanted $code" >>"$work/out"
-    [ "$ended" = "$code" ] && grep -qF -- "$words" "$work/out"
-}
-
 script() { # script NAME LINE...
     printf '%s\n' '#!/bin/sh' "${@:2}" >"$work/$1"
     chmod 755 "$work/$1"

@@ -22,16 +22,6 @@ while read -r name; do unset "$name"; done < <(
 # shellcheck source=tests/exec/slurm.sh
 . tests/exec/slurm.sh
 
-# ends CODE WORDS COMMAND...: the command ends with this exit code and says the words.
-ends() {
-    local code=$1 words=$2 ended
-    shift 2
-    "$@" >"$work/out" 2>&1
-    ended=$?
-    echo "exit code $ended, wanted $code" >>"$work/out"
-    [ "$ended" = "$code" ] && grep -qF -- "$words" "$work/out"
-}
-
 name='without Slurm a job is refused with what to do instead, and a script can be printed'
 if build mpich >"$work/out" 2>&1; then
     program=$work/exchange-mpich

@@ -38,31 +38,14 @@ as_user() { # in a folder of that user
 }
 [ "$(id -u)" != 0 ] || chown 65534:65534 "$work/user"
 
-launcher_of() {
-    if [ "$1" = debian-openmpi ]; then
-        echo /usr/bin/mpirun.openmpi
-    else
-        echo "$ROOT/.env/mpi/$1/bin/mpiexec"
-    fi
-}
+# shellcheck source=tests/exec/programs.sh
+. tests/exec/programs.sh
 
 mpirun() { # mpirun USER MPI RANKS PROGRAM...
     local user=$1 mpi=$2 ranks=$3 options=()
     shift 3
     [[ $mpi == *openmpi ]] && options=(--oversubscribe)
     "as_$user" timeout 60 "$(launcher_of "$mpi")" "${options[@]}" -n "$ranks" "$@"
-}
-
-build() { # Intel MPI and MPICH have one binary interface.
-    local prefix=$ROOT/.env/mpi/$1 headers=$ROOT/.env/mpi/${1/intel/mpich} library=libmpi.so.12
-    [ "$1" = openmpi ] && library=libmpi.so.40
-    if [ "$1" = debian-openmpi ]; then
-        mpicc.openmpi -O1 -o "$work/ranks-$1" tests/shm-size/ranks.c
-    else
-        prefix=$(realpath "$prefix/lib")
-        cc -O1 -I "$headers/include" -o "$work/ranks-$1" tests/shm-size/ranks.c -L "$prefix" \
-            "-l:$library" -Wl,--enable-new-dtags,-rpath,"$prefix"
-    fi
 }
 
 # Lines of processes beside this suite's own: keepers, ranks, launchers. Only the small world shows
@@ -97,16 +80,6 @@ by_exec() { # by_exec USER MPI
         "$work/ranks-$2" $BYTES 96 >"$work/out" 2>&1 && fine
 }
 
-# ends CODE WORDS COMMAND...: the command ends with this exit code and says the words.
-ends() {
-    local code=$1 words=$2 ended
-    shift 2
-    "$@" >"$work/out" 2>&1
-    ended=$?
-    echo "exit code $ended, wanted $code" >>"$work/out"
-    [ "$ended" = "$code" ] && grep -qF -- "$words" "$work/out"
-}
-
 name='user namespaces and mounts'
 as_user unshare -U -m --map-current-user true 2>"$work/out" && unshare -m true 2>>"$work/out"
 can_user=$?
@@ -122,7 +95,7 @@ for mpi in openmpi mpich intel debian-openmpi; do
     if [ ! -x "$(launcher_of "$mpi")" ]; then
         skip "$mpi" 'it is not installed; scripts/setup.sh test installs it'
         continue
-    elif ! build "$mpi" >"$work/out" 2>&1; then
+    elif ! build "$mpi" tests/shm-size/ranks.c >"$work/out" 2>&1; then
         skip "$mpi" 'its compiler or headers are not installed'
         continue
     fi
