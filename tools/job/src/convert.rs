@@ -13,3 +13,17 @@ mod launcher;
 mod object;
 pub(crate) mod parallel_cluster;
 mod weft_run;
+
+use crate::fault::Fault;
+use crate::whole::Whole;
+
+/// A number that stands behind an option of a launcher.
+///
+/// # Errors
+/// It is none, or not within the bounds.
+fn count<const LEAST: u32, const MOST: u32>(
+    option: &str,
+    text: String,
+) -> Result<Whole<LEAST, MOST>, Fault> {
+    Whole::try_from(text).map_err(|error| Fault::new(format!("{option}: {error}")))
+}

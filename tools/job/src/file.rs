@@ -36,6 +36,16 @@ pub enum Unread {
     Wrong(#[from] Fault),
 }
 
+impl Unread {
+    /// What a command that reads or writes job files ends with.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::File { .. } => 1,
+            Self::Wrong(_) => 2,
+        }
+    }
+}
+
 /// A job and where its fields stand.
 #[derive(Debug)]
 pub struct JobFile {

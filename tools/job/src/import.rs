@@ -73,10 +73,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
         Ok(()) => 0,
         Err(unread) => {
             eprintln!("weft import: {unread}");
-            match unread {
-                Unread::File { .. } => 1,
-                Unread::Wrong(_) => 2,
-            }
+            unread.exit_code()
         }
     }
 }

@@ -53,14 +53,10 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft cancel`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let arguments = match CancelArguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
-        Err(error) => return crate::refusal(&error),
-    };
-    match cancel(&arguments) {
-        Ok(()) => 0,
-        Err(fault) => crate::refuse("weft cancel", &fault),
-    }
+    let read = CancelArguments::try_parse_from(words);
+    crate::carry_out("weft cancel", read, |arguments| {
+        cancel(arguments).map(|()| 0)
+    })
 }
 
 /// All of them, also where one cannot be cancelled; the last fault counts.

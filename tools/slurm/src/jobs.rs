@@ -55,14 +55,8 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft jobs`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let arguments = match JobsArguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
-        Err(error) => return crate::refusal(&error),
-    };
-    match list(&arguments) {
-        Ok(()) => 0,
-        Err(fault) => crate::refuse("weft jobs", &fault),
-    }
+    let read = JobsArguments::try_parse_from(words);
+    crate::carry_out("weft jobs", read, |arguments| list(arguments).map(|()| 0))
 }
 
 fn list(arguments: &JobsArguments) -> Result<(), Fault> {

@@ -49,14 +49,22 @@ fn say(text: &str) {
     let _: std::io::Result<()> = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Says why a command could not do what it was asked; answers its exit code.
-fn refuse(command: &str, fault: &Fault) -> u8 {
-    say(&format!("{command}: {fault}"));
-    fault.exit_code()
-}
-
-/// Shows what clap has to say, help on stdout and errors on stderr; answers the exit code.
-fn refusal(error: &clap::Error) -> u8 {
-    let _ = error.print();
-    u8::try_from(error.exit_code()).unwrap_or(2)
+/// Carries a command out if its words could be read, and says why it could not do what it was
+/// asked; answers its exit code.
+fn carry_out<A>(
+    command: &str,
+    read: Result<A, clap::Error>,
+    act: impl FnOnce(&A) -> Result<u8, Fault>,
+) -> u8 {
+    match read {
+        Ok(arguments) => act(&arguments).unwrap_or_else(|fault| {
+            say(&format!("{command}: {fault}"));
+            fault.exit_code()
+        }),
+        Err(error) => {
+            // Help goes to stdout and errors to stderr.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(2)
+        }
+    }
 }

@@ -55,20 +55,16 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft logs`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let arguments = match LogsArguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
-        Err(error) => return crate::refusal(&error),
-    };
-    let id = arguments.job;
-    let shown = if arguments.follow {
-        follow(id)
-    } else {
-        show(id)
-    };
-    match shown {
-        Ok(()) => 0,
-        Err(fault) => crate::refuse("weft logs", &fault),
-    }
+    let read = LogsArguments::try_parse_from(words);
+    crate::carry_out("weft logs", read, |arguments| {
+        let id = arguments.job;
+        let shown = if arguments.follow {
+            follow(id)
+        } else {
+            show(id)
+        };
+        shown.map(|()| 0)
+    })
 }
 
 /// What there is now, of each task that has begun.

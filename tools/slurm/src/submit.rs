@@ -30,11 +30,7 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft submit`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let arguments = match pass_through::parse(words) {
-        Ok(arguments) => arguments,
-        Err(error) => return crate::refusal(&error),
-    };
-    submit(&arguments).unwrap_or_else(|fault| crate::refuse("weft submit", &fault))
+    crate::carry_out("weft submit", pass_through::parse(words), submit)
 }
 
 fn submit(arguments: &SubmitArguments) -> Result<u8, Fault> {

@@ -56,14 +56,13 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft wait`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let arguments = match WaitArguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
-        Err(error) => return crate::refusal(&error),
-    };
-    let patience = arguments
-        .timeout
-        .map(|seconds| Duration::from_secs(seconds.into()));
-    until_over(&arguments.jobs, patience).unwrap_or_else(|fault| crate::refuse("weft wait", &fault))
+    let read = WaitArguments::try_parse_from(words);
+    crate::carry_out("weft wait", read, |arguments| {
+        let patience = arguments
+            .timeout
+            .map(|seconds| Duration::from_secs(seconds.into()));
+        until_over(&arguments.jobs, patience)
+    })
 }
 
 /// The first pause between two questions to the controller, and the longest: it answers all users.

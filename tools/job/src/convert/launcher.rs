@@ -4,7 +4,7 @@
 //! Called by `container.rs`; hands a `weft run` to `weft_run.rs`. Sources: mpirun(1) of Open MPI 5;
 //! mpiexec of MPICH and Intel MPI.
 
-use super::weft_run;
+use super::{count, weft_run};
 use crate::fault::Fault;
 use crate::job::Job;
 use crate::whole::Whole;
@@ -79,13 +79,6 @@ pub(crate) fn job_of(words: Vec<String>) -> Result<Job, Fault> {
         }
     }
     Err(Fault::new(format!("no program stands behind {name}")))
-}
-
-fn count<const LEAST: u32, const MOST: u32>(
-    option: &str,
-    text: String,
-) -> Result<Whole<LEAST, MOST>, Fault> {
-    Whole::try_from(text).map_err(|error| Fault::new(format!("{option}: {error}")))
 }
 
 #[cfg(test)]

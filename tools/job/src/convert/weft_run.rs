@@ -3,10 +3,10 @@
 //!
 //! Called by `launcher.rs`.
 
+use super::count;
 use crate::fault::Fault;
 use crate::job::Job;
 use crate::node::shortened;
-use crate::whole::Whole;
 
 /// Reads what stands behind `weft run`.
 ///
@@ -57,16 +57,10 @@ pub(super) fn job_of(mut words: impl Iterator<Item = String>) -> Result<Job, Fau
     Ok(job)
 }
 
-fn count<const LEAST: u32, const MOST: u32>(
-    option: &str,
-    text: String,
-) -> Result<Whole<LEAST, MOST>, Fault> {
-    Whole::try_from(text).map_err(|error| Fault::new(format!("{option}: {error}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::whole::Whole;
 
     fn read(line: &str) -> Result<Job, Fault> {
         job_of(line.split_whitespace().map(str::to_owned))
