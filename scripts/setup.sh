@@ -110,19 +110,27 @@ need_rust() {
 
 # --- MPIs from the Python package index -----------------------------------------------------------
 
+# new_environment FOLDER WORDS...: a Python environment in the place of what is there, with what pip
+# installs by these words.
+new_environment() {
+    local folder=$1
+    shift
+    rm -rf "$folder"
+    mkdir -p "${folder%/*}"
+    python3 -m venv "$folder" ||
+        die "python3 -m venv failed. On Debian: apt-get install python3-venv"
+    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
+        --retries 5 --timeout 60 "$@"
+}
+
 # need_mpi NAME: .env/mpi/NAME holds what scripts/mpi/NAME.txt pins.
 need_mpi() {
     local name=$1 folder=.env/mpi/$1 wanted=scripts/mpi/$1.txt
     if cmp -s "$wanted" "$folder/installed.txt" &&
         "$folder/bin/python" -c '' 2>/dev/null; then return 0; fi
     say "installing $(grep -v '^#' "$wanted" | tr '\n' ' ')into $folder"
-    rm -rf "$folder"
-    mkdir -p "${folder%/*}"
-    python3 -m venv "$folder" ||
-        die "python3 -m venv failed. On Debian: apt-get install python3-venv"
-    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
-        --retries 5 --timeout 60 \
-        --only-binary :all: -r "$wanted" || die "pip could not install $wanted"
+    new_environment "$folder" --only-binary :all: -r "$wanted" ||
+        die "pip could not install $wanted"
     cp "$wanted" "$folder/installed.txt"
 }
 
@@ -149,12 +157,8 @@ need_tool() {
     local folder=.env/$1 package=$2 version=$3
     [ "$(cat "$folder/installed.txt" 2>/dev/null)" = "$version" ] && return 0
     say "installing $package $version into $folder"
-    rm -rf "$folder"
-    python3 -m venv "$folder" ||
-        die "python3 -m venv failed. On Debian: apt-get install python3-venv"
-    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
-        --retries 5 --timeout 60 \
-        "$package==$version" || die "pip could not install $package $version"
+    new_environment "$folder" "$package==$version" ||
+        die "pip could not install $package $version"
     printf '%s\n' "$version" >"$folder/installed.txt"
 }
 
@@ -164,12 +168,7 @@ need_exports() {
     local folder=.env/exports wanted=scripts/exports.txt
     if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
     say "installing $wanted into $folder"
-    rm -rf "$folder"
-    mkdir -p "${folder%/*}"
-    python3 -m venv "$folder" ||
-        die "python3 -m venv failed. On Debian: apt-get install python3-venv"
-    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
-        --retries 5 --timeout 60 \
+    new_environment "$folder" \
         --only-binary :all: --no-deps -r "$wanted" || die "pip could not install $wanted"
     cp "$wanted" "$folder/installed.txt"
 }
