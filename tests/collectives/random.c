@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMMUNICATORS = 6, ROOM = 1 << 21 };
+enum { COMMUNICATORS = 6, ROOM = 1 << 21, RANKS = 64 };
 
 static uint64_t shared_state, own_state;
 
@@ -28,7 +28,7 @@ static uint64_t draw(uint64_t *state) {
 static int below(int limit) { return (int)(draw(&shared_state) % (uint64_t)limit); }
 
 static long seed;
-static int world_rank, case_number;
+static int world_rank, case_number, is_intel;
 
 static void fail(const char *what) {
     fprintf(stderr, "seed %ld, case %d, rank %d: %s\n", seed, case_number, world_rank, what);
@@ -156,29 +156,60 @@ static void reduce(MPI_Comm communicator, int rank, int ranks, int to_all) {
     }
 }
 
+/* Blocks of the ranks: elements of each, and where each begins, with gaps, in any order. */
+static int counts[RANKS], places[RANKS];
+
+/* Draws blocks; alike on all ranks. Answers how many elements they take. */
+static int draw_blocks(int ranks) {
+    int place = 0, turned = below(2), most = length(ranks) + 1;
+    for (int at = 0; at < ranks; at++) {
+        int rank = turned ? ranks - 1 - at : at;
+        counts[rank] = below(4) == 0 ? 0 : below(most);
+        places[rank] = place;
+        place += counts[rank] + below(3);
+    }
+    return place;
+}
+
+/* Some ranks describe their blocks by pairs of elements, where the lengths allow it. */
+static MPI_Datatype halved(struct type type, int *count, int derives) {
+    MPI_Datatype kind = type.handle;
+    if (!derives || *count % 2) return kind;
+    MPI_Type_contiguous(2, type.handle, &kind);
+    MPI_Type_commit(&kind);
+    *count /= 2;
+    return kind;
+}
+
 static void exchange(MPI_Comm communicator, int rank, int ranks, int to_each) {
     struct type type = types[below(type_count)];
-    int count = length(ranks), in_place = below(3) == 0;
+    int count = length(ranks), in_place = below(3) == 0, derives = below(3) == 0 && rank % 2;
     size_t part = count * type.bytes, bytes = part * ranks;
     fill(send, to_each ? bytes : part, 0);
     fill(ours, bytes, 0);
     memcpy(theirs, ours, bytes);
     const void *from = in_place ? MPI_IN_PLACE : send;
-    (void)rank;
+    int times = count;
+    /* Intel MPI 2021.18 loses a rank's own block in such an allgather. */
+    if (is_intel && !to_each) derives = 0;
+    MPI_Datatype kind = halved(type, &times, derives);
     if (to_each) {
-        MPI_Alltoall(from, count, type.handle, ours, count, type.handle, communicator);
-        PMPI_Alltoall(from, count, type.handle, theirs, count, type.handle, communicator);
+        MPI_Alltoall(from, count, type.handle, ours, times, kind, communicator);
+        PMPI_Alltoall(from, count, type.handle, theirs, times, kind, communicator);
         check(ours, theirs, bytes, in_place ? "alltoall in place" : "alltoall");
     } else {
-        MPI_Allgather(from, count, type.handle, ours, count, type.handle, communicator);
-        PMPI_Allgather(from, count, type.handle, theirs, count, type.handle, communicator);
+        MPI_Allgather(from, count, type.handle, ours, times, kind, communicator);
+        PMPI_Allgather(from, count, type.handle, theirs, times, kind, communicator);
         check(ours, theirs, bytes, in_place ? "allgather in place" : "allgather");
     }
+    if (kind != type.handle) MPI_Type_free(&kind);
 }
 
 static void to_or_from_root(MPI_Comm communicator, int rank, int ranks, int gathers) {
     struct type type = types[below(type_count)];
     int count = length(ranks), root = below(ranks), in_place = below(3) == 0;
+    int derives = below(3) == 0 && rank % 2, times = count;
+    MPI_Datatype kind = halved(type, &times, derives);
     size_t part = count * type.bytes, bytes = part * ranks;
     int is_root = rank == root;
     fill(send, bytes, 0);
@@ -186,25 +217,97 @@ static void to_or_from_root(MPI_Comm communicator, int rank, int ranks, int gath
     memcpy(theirs, ours, bytes);
     if (gathers) {
         const void *from = in_place && is_root ? MPI_IN_PLACE : send;
-        MPI_Gather(from, count, type.handle, is_root ? ours : NULL, count, type.handle, root,
+        MPI_Gather(from, times, kind, is_root ? ours : NULL, count, type.handle, root,
                    communicator);
-        PMPI_Gather(from, count, type.handle, is_root ? theirs : NULL, count, type.handle, root,
+        PMPI_Gather(from, times, kind, is_root ? theirs : NULL, count, type.handle, root,
                     communicator);
         check(ours, theirs, bytes, "gather");
     } else {
         void *one = in_place && is_root ? MPI_IN_PLACE : ours;
         void *other = in_place && is_root ? MPI_IN_PLACE : theirs;
-        MPI_Scatter(is_root ? send : NULL, count, type.handle, one, count, type.handle, root,
+        MPI_Scatter(is_root ? send : NULL, count, type.handle, one, times, kind, root,
                     communicator);
-        PMPI_Scatter(is_root ? send : NULL, count, type.handle, other, count, type.handle, root,
+        PMPI_Scatter(is_root ? send : NULL, count, type.handle, other, times, kind, root,
                      communicator);
         check(ours, theirs, bytes, "scatter");
     }
+    if (kind != type.handle) MPI_Type_free(&kind);
+}
+
+/* The v-forms with a root, or allgatherv. */
+static void parts(MPI_Comm communicator, int rank, int ranks, int which) {
+    struct type type = types[below(type_count)];
+    MPI_Datatype kind = type.handle;
+    int root = below(ranks), in_place = below(3) == 0, is_root = rank == root;
+    size_t bytes = draw_blocks(ranks) * type.bytes;
+    fill(send, bytes, 0);
+    fill(ours, bytes, 0);
+    memcpy(theirs, ours, bytes);
+    const void *from = in_place && (which == 0 || is_root) ? MPI_IN_PLACE : send;
+    int own = counts[rank];
+    if (which == 0) {
+        MPI_Allgatherv(from, own, kind, ours, counts, places, kind, communicator);
+        PMPI_Allgatherv(from, own, kind, theirs, counts, places, kind, communicator);
+        check(ours, theirs, bytes, in_place ? "allgatherv in place" : "allgatherv");
+    } else if (which == 1) {
+        int *all = is_root ? counts : NULL, *where = is_root ? places : NULL;
+        MPI_Gatherv(from, own, kind, ours, all, where, kind, root, communicator);
+        PMPI_Gatherv(from, own, kind, theirs, all, where, kind, root, communicator);
+        check(ours, theirs, bytes, in_place ? "gatherv in place" : "gatherv");
+    } else {
+        int *all = is_root ? counts : NULL, *where = is_root ? places : NULL;
+        void *one = in_place && is_root ? MPI_IN_PLACE : ours;
+        void *other = in_place && is_root ? MPI_IN_PLACE : theirs;
+        MPI_Scatterv(send, all, where, kind, one, own, kind, root, communicator);
+        PMPI_Scatterv(send, all, where, kind, other, own, kind, root, communicator);
+        check(ours, theirs, bytes, in_place ? "scatterv in place" : "scatterv");
+    }
+}
+
+/* Alltoallv, or alltoallw: each pair of ranks has a length of its own. */
+static void parts_to_parts(MPI_Comm communicator, int rank, int ranks, int typed) {
+    int send_counts[RANKS], send_places[RANKS];
+    MPI_Datatype kinds[RANKS];
+    struct type type = types[below(type_count)];
+    int in_place = below(3) == 0, most = length(ranks) / 2 + 2, unit = typed ? type.bytes : 1;
+    int factor = below(100), send_place = 0, place = 0;
+    for (int other = 0; other < ranks; other++) {
+        int give = (rank * 7 + other * 13 + factor) % most;
+        int take = (other * 7 + rank * 13 + factor) % most;
+        if (in_place) take = ((rank + other) * 11 + factor) % most;
+        send_counts[other] = give, send_places[other] = send_place * unit;
+        counts[other] = take, places[other] = place * unit;
+        send_place += give + 1, place += take + 1;
+        kinds[other] = type.handle;
+    }
+    size_t bytes = place * type.bytes;
+    fill(send, send_place * type.bytes, 0);
+    fill(ours, bytes, 0);
+    memcpy(theirs, ours, bytes);
+    const void *from = in_place ? MPI_IN_PLACE : send;
+    if (typed) {
+        MPI_Alltoallw(from, send_counts, send_places, kinds, ours, counts, places, kinds,
+                      communicator);
+        PMPI_Alltoallw(from, send_counts, send_places, kinds, theirs, counts, places, kinds,
+                       communicator);
+        check(ours, theirs, bytes, in_place ? "alltoallw in place" : "alltoallw");
+    } else {
+        MPI_Datatype kind = type.handle;
+        MPI_Alltoallv(from, send_counts, send_places, kind, ours, counts, places, kind,
+                      communicator);
+        PMPI_Alltoallv(from, send_counts, send_places, kind, theirs, counts, places, kind,
+                       communicator);
+        check(ours, theirs, bytes, in_place ? "alltoallv in place" : "alltoallv");
+    }
+}
+
+static struct type drawn_number(void) {
+    struct type type = types[below(type_count)];
+    return type.is_float || type.is_bits ? type : types[0];
 }
 
 static void reduce_scatter_block(MPI_Comm communicator, int ranks) {
-    struct type type = types[below(type_count)];
-    if (!type.is_float && !type.is_bits) type = types[0];
+    struct type type = drawn_number();
     int count = length(ranks), in_place = below(3) == 0;
     size_t bytes = count * type.bytes * ranks;
     fill(send, bytes, type.is_float);
@@ -214,6 +317,86 @@ static void reduce_scatter_block(MPI_Comm communicator, int ranks) {
     MPI_Reduce_scatter_block(from, ours, count, type.handle, MPI_SUM, communicator);
     PMPI_Reduce_scatter_block(from, theirs, count, type.handle, MPI_SUM, communicator);
     check(ours, theirs, count * type.bytes, "reduce_scatter_block");
+}
+
+static void reduce_scatter(MPI_Comm communicator, int rank, int ranks) {
+    struct type type = drawn_number();
+    int in_place = below(3) == 0, total = 0;
+    draw_blocks(ranks);
+    for (int at = 0; at < ranks; at++) total += counts[at];
+    size_t bytes = total * type.bytes;
+    fill(send, bytes, type.is_float);
+    fill(ours, bytes, type.is_float);
+    memcpy(theirs, ours, bytes);
+    const void *from = in_place ? MPI_IN_PLACE : send;
+    MPI_Reduce_scatter(from, ours, counts, type.handle, MPI_MAX, communicator);
+    PMPI_Reduce_scatter(from, theirs, counts, type.handle, MPI_MAX, communicator);
+    check(ours, theirs, counts[rank] * type.bytes, "reduce_scatter");
+}
+
+static void prefix(MPI_Comm communicator, int rank, int with_own) {
+    struct type type = drawn_number();
+    int count = length(4), in_place = below(3) == 0;
+    MPI_Op operation = below(2) ? MPI_SUM : MPI_MIN;
+    size_t bytes = count * type.bytes;
+    fill(send, bytes, type.is_float);
+    fill(ours, bytes, type.is_float);
+    memcpy(theirs, ours, bytes);
+    const void *from = in_place ? MPI_IN_PLACE : send;
+    if (with_own) {
+        MPI_Scan(from, ours, count, type.handle, operation, communicator);
+        PMPI_Scan(from, theirs, count, type.handle, operation, communicator);
+        check(ours, theirs, bytes, "scan");
+    } else {
+        MPI_Exscan(from, ours, count, type.handle, operation, communicator);
+        PMPI_Exscan(from, theirs, count, type.handle, operation, communicator);
+        /* The first rank's result means nothing. */
+        if (rank > 0) check(ours, theirs, bytes, "exscan");
+    }
+}
+
+static void maximum(void *in, void *in_out, int *count, MPI_Datatype *type) {
+    (void)type;
+    for (int at = 0; at < *count; at++)
+        if (((int *)in)[at] > ((int *)in_out)[at]) ((int *)in_out)[at] = ((int *)in)[at];
+}
+
+/* What the MPI must carry out: operations of the program, another length than is served. */
+static void left(MPI_Comm communicator) {
+    MPI_Op operation;
+    MPI_Op_create(maximum, 1, &operation);
+    int count = below(50);
+    fill(send, count * sizeof(int), 0);
+    fill(ours, count * sizeof(int), 0);
+    memcpy(theirs, ours, count * sizeof(int));
+    MPI_Allreduce(send, ours, count, MPI_INT, operation, communicator);
+    PMPI_Allreduce(send, theirs, count, MPI_INT, MPI_MAX, communicator);
+    MPI_Op_free(&operation);
+    check(ours, theirs, count * sizeof(int), "allreduce by an operation of the program");
+}
+
+/* Some ranks alone. */
+static void alone(void) {
+    int one = world_rank, other = -1;
+    if (below(3) % 2 != world_rank % 2) return;
+    MPI_Allreduce(&one, &other, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+    if (other != world_rank) fail("allreduce alone");
+}
+
+/* Between two halves of a communicator. */
+static void between(MPI_Comm communicator, int rank, int ranks) {
+    MPI_Comm half, both;
+    int low = (ranks + 1) / 2, other = -1, is_high = rank >= low, one = rank;
+    if (ranks < 2) return;
+    MPI_Comm_split(communicator, is_high, rank, &half);
+    MPI_Intercomm_create(half, 0, communicator, is_high ? 0 : low, 3, &both);
+    for (int turn = 0; turn < 6; turn++) {
+        MPI_Allreduce(&one, &other, 1, MPI_INT, MPI_MAX, both);
+        if (other != (is_high ? low - 1 : ranks - 1)) fail("allreduce between communicators");
+        MPI_Barrier(half);
+    }
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&half);
 }
 
 /* A long message beside a collective: who receives it first waits for it in the collective. */
@@ -249,7 +432,7 @@ static void one(MPI_Comm communicator) {
     int rank, ranks;
     MPI_Comm_rank(communicator, &rank);
     MPI_Comm_size(communicator, &ranks);
-    switch (below(11)) {
+    switch (below(23)) {
     case 0: MPI_Barrier(communicator); break;
     case 1: broadcast(communicator, rank, ranks); break;
     case 2: broadcast_columns(communicator, rank, ranks); break;
@@ -260,6 +443,17 @@ static void one(MPI_Comm communicator) {
     case 7: to_or_from_root(communicator, rank, ranks, 1); break;
     case 8: to_or_from_root(communicator, rank, ranks, 0); break;
     case 9: reduce_scatter_block(communicator, ranks); break;
+    case 10: parts(communicator, rank, ranks, 0); break;
+    case 11: parts(communicator, rank, ranks, 1); break;
+    case 12: parts(communicator, rank, ranks, 2); break;
+    case 13: parts_to_parts(communicator, rank, ranks, 0); break;
+    case 14: parts_to_parts(communicator, rank, ranks, 1); break;
+    case 15: reduce_scatter(communicator, rank, ranks); break;
+    case 16: prefix(communicator, rank, 1); break;
+    case 17: prefix(communicator, rank, 0); break;
+    case 18: left(communicator); break;
+    case 19: alone(); break;
+    case 20: between(communicator, rank, ranks); break;
     default: cross(communicator, rank, ranks);
     }
 }
@@ -267,6 +461,10 @@ static void one(MPI_Comm communicator) {
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int version_length;
+    MPI_Get_library_version(version, &version_length);
+    is_intel = strstr(version, "Intel") != NULL;
     int cases = argc > 1 ? atoi(argv[1]) : 100;
     seed = argc > 2 ? atol(argv[2]) : 1;
     send = malloc(ROOM);

@@ -2,25 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Collectives that Weft serves (`weft run --collectives weft`): random calls on communicators that
 # are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks; a rank
-# that is killed inside a barrier; programs without MPI.
+# that is killed inside each call; programs without MPI.
 #
-#   tests/collectives/run.sh [SEED]
+#   tests/collectives/run.sh [SEED [CASES]]
 #
-# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Less than a minute.
+# CASES are those of two ranks (default 600); three ranks have half of them, eight a fifteenth.
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. A minute or two.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 need_weft
-seed=${1:-$RANDOM}
+seed=${1:-$RANDOM} cases=${2:-600}
 
 # job RANKS MPI PROGRAM...: a job with Weft's collectives. The vector code of Open MPI 4.1 and 5
 # (op/avx) gives other results for unsigned numbers that overflow than its plain code and the other
 # MPIs do, so its plain code is what we compare with (docs/collectives.md, clause 6).
 job() {
-    "$WEFT" run -n "$1" --mpi "$2" --collectives weft --timeout 60 --env OMPI_MCA_op=^avx -- \
-        "${@:3}" >"$work/out" 2>&1
+    "$WEFT" run -n "$1" --mpi "$2" --collectives weft --timeout $((60 + cases / 20)) \
+        --env OMPI_MCA_op=^avx -- "${@:3}" >"$work/out" 2>&1
 }
 
 # build MPI SOURCE: the program for an MPI; Intel MPI runs what was built for MPICH.
@@ -57,17 +58,28 @@ print(sum(way.get("messages", 0) for way in sent.values()))' "$work/record") || 
     done
 }
 
+# calls_to_kill MPI: all under one MPI, and three under each of the others, by the seed.
+calls_to_kill() {
+    local calls=(barrier bcast reduce allreduce gather gatherv allgather allgatherv scatter scatterv
+        alltoall alltoallv reduce_scatter reduce_scatter_block scan exscan)
+    if [ "$1" = mpich ]; then
+        echo "${calls[@]}"
+    else
+        echo "${calls[@]:seed % 14:3}"
+    fi
+}
+
 for mpi in openmpi mpich intel debian-openmpi; do
     if ! is_there "$mpi" || ! build "$mpi" random || ! build "$mpi" killed ||
         ! build "$mpi" barriers; then
         skip "random collectives, $mpi" "$mpi or an mpicc for it is not installed"
         continue
     fi
-    for shape in '2 600' '3 300' '8 40'; do
-        read -r ranks cases <<<"$shape"
-        job "$ranks" "$mpi" "$work/random-$mpi" "$cases" "$seed" &&
-            grep -aq "^$cases cases are right, seed $seed\$" "$work/out"
-        report $? "$cases random collectives, $ranks ranks, $mpi, seed $seed"
+    for shape in "2 $((cases))" "3 $((cases / 2))" "8 $((cases / 15))"; do
+        read -r ranks some <<<"$shape"
+        job "$ranks" "$mpi" "$work/random-$mpi" "$some" "$seed" &&
+            grep -aq "^$some cases are right, seed $seed\$" "$work/out"
+        report $? "$some random collectives, $ranks ranks, $mpi, seed $seed"
     done
     name="barriers are served, and without the library they are messages, $mpi"
     if [ "$mpi" = intel ]; then
@@ -76,10 +88,12 @@ for mpi in openmpi mpich intel debian-openmpi; do
         served "$mpi"
         report $? "$name"
     fi
-    begin=$SECONDS
-    ! job 3 "$mpi" "$work/killed-$mpi" && [ $((SECONDS - begin)) -lt 50 ] &&
-        ! grep -aq '^the barrier came back$' "$work/out"
-    report $? "a rank killed inside a barrier ends the job, $mpi"
+    for call in $(calls_to_kill "$mpi"); do
+        begin=$SECONDS
+        ! job 3 "$mpi" "$work/killed-$mpi" "$call" && [ $((SECONDS - begin)) -lt 50 ] &&
+            ! grep -aq '^the barrier came back$' "$work/out"
+        report $? "a rank killed inside $call ends the job, $mpi"
+    done
 done
 
 if is_there mpich; then

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How ranks that know only their own lengths agree on the number of steps of a call
-//! (docs/collectives.md, clause 4.8). Called by team.rs.
+//! How ranks that know only their own lengths agree on the number of steps of a call, and whether
+//! it is carried out at all (docs/collectives.md, clause 4.8). Called by team.rs.
 
 use weft_memory::BytesView;
 
@@ -12,7 +12,14 @@ use crate::wait::Wait;
 /// rank which lies about it cannot keep the others for long without a wait.
 const LONGEST_BYTES: u64 = 1 << 40;
 
+/// What a rank says instead of a length that refuses the call. Specified by docs/collectives.md,
+/// clause 4.8.
+pub(crate) const REFUSAL: usize = usize::MAX;
+
 /// The longest length that any rank names. One step, in which all wait for all.
+///
+/// # Errors
+/// [`Fault::Refused`] on all ranks if one of them says [`REFUSAL`].
 pub(crate) fn longest(
     exchange: &mut Exchange,
     wait: &mut dyn Wait,
@@ -22,16 +29,22 @@ pub(crate) fn longest(
     exchange.open(wait, step)?;
     exchange.publish_inline(step, BytesView::from_words(&[own_bytes as u64]));
     let mut longest_bytes = own_bytes as u64;
+    let mut is_refused = own_bytes == REFUSAL;
     for rank in exchange.others() {
         exchange.heed(wait, rank, step)?;
         let inline = exchange.inline(rank, step, size_of::<u64>());
         let claim = inline.view(size_of::<u64>()).first_word();
-        if claim > LONGEST_BYTES {
+        if claim == REFUSAL as u64 {
+            is_refused = true;
+        } else if claim > LONGEST_BYTES {
             return Err(exchange.give_up(Fault::Mismatch { rank }));
         }
         longest_bytes = longest_bytes.max(claim);
     }
     exchange.finish(step);
     exchange.all_have_finished(step - 1);
+    if is_refused {
+        return Err(Fault::Refused);
+    }
     Ok(longest_bytes as usize)
 }

@@ -20,6 +20,9 @@ pub enum Fault {
         /// The rank.
         rank: usize,
     },
+    /// A rank has refused the call ([`crate::Team::refuse`]); all ranks hear it, and the team is as
+    /// before.
+    Refused,
     /// The team cannot have so many ranks, or not this one among them.
     Ranks {
         /// Ranks of the team.
@@ -53,6 +56,7 @@ impl fmt::Display for Fault {
                 "rank {rank} is in another collective call, or has another count, type or root; \
                  all ranks must make the same calls in the same order"
             ),
+            Self::Refused => write!(to, "a rank cannot take part in the call"),
             Self::Ranks { ranks, rank } => write!(
                 to,
                 "rank {rank} of {ranks} cannot be; ranks are counted from 0, and there are at most \

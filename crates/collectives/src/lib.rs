@@ -50,5 +50,5 @@ pub use blocks::{Block, Blocks};
 pub use fault::{Fault, Stopped};
 pub use layout::{LAYOUT_VERSION, RANK_LIMIT, segment_bytes};
 pub use shape::Shape;
-pub use team::Team;
+pub use team::{Team, Uneven};
 pub use wait::Wait;

@@ -38,6 +38,23 @@ enum Kind {
     Uneven = 0x10,
 }
 
+/// A call in which ranks know only some of the lengths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Uneven {
+    /// [`Team::gather`].
+    Gather {
+        /// Its root.
+        root: usize,
+    },
+    /// [`Team::scatter`].
+    Scatter {
+        /// Its root.
+        root: usize,
+    },
+    /// [`Team::alltoall`].
+    Alltoall,
+}
+
 /// One rank's end of a communicator's collectives. Used by one thread at a time.
 ///
 /// All ranks must make the same calls, with the same lengths, roots and reductions, in the same
@@ -403,6 +420,22 @@ impl Team {
             chunks: Chunks::new(length_bytes, STAGE_BYTES),
         };
         pipeline::run(&mut self.exchange, wait, &mut scan)
+    }
+
+    /// Takes part in a call with uneven blocks in place of [`Self::gather`], [`Self::scatter`] or
+    /// [`Self::alltoall`], without data: the call fails on all ranks, and the team is as before.
+    ///
+    /// # Errors
+    /// Always: [`Fault::Refused`], or [`Fault::Stopped`] and [`Fault::Mismatch`].
+    pub fn refuse(&mut self, wait: &mut dyn Wait, call: Uneven) -> Result<(), Fault> {
+        let (kind, root) = match call {
+            Uneven::Gather { root } => (Kind::Gather, root),
+            Uneven::Scatter { root } => (Kind::Scatter, root),
+            Uneven::Alltoall => (Kind::Alltoall, 0),
+        };
+        self.check_root(root)?;
+        self.begin(uneven(kind, Blocks::Uneven(&[])), root, 0)?;
+        agreement::longest(&mut self.exchange, wait, agreement::REFUSAL).map(|_| ())
     }
 
     #[inline(always)]

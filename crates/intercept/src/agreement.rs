@@ -21,6 +21,7 @@ use weft_os::region_file::{create_memfd, may_be_mapped};
 
 use crate::functions::Handle;
 use crate::mpi::Mpi;
+use crate::outcome::Stop;
 use crate::waiting::Waiting;
 
 /// The variable that says how many ranks have this library: all of the job's.
@@ -34,6 +35,19 @@ pub struct Served {
     /// What is done while they wait.
     pub waiting: Waiting,
     _segment: RawMap,
+}
+
+impl Served {
+    /// A root as the program passed it.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if the MPI must refuse it.
+    #[inline]
+    pub fn root(&self, passed: c_int) -> Result<usize, Stop> {
+        let root = usize::try_from(passed).ok();
+        root.filter(|&root| root < self.team.ranks())
+            .ok_or(Stop::Left)
+    }
 }
 
 /// Words of a [`Card`].

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The data that a call describes by an address, a count and a datatype, as plain bytes. Elements
 //! of predefined types are taken where they lie; others are packed and unpacked by the MPI, so that
-//! a rank may describe the same data otherwise than another does. Called by movement and reduction.
-//! Source: MPI 4.1, 5.2 (packing).
+//! a rank may describe the same data otherwise than another does. Called by movement, exchange,
+//! parts and reduction. Source: MPI 4.1, 5.2 (packing).
 
 use std::ffi::{c_int, c_void};
 
@@ -10,6 +10,7 @@ use weft_memory::{BytesView, BytesViewMut};
 
 use crate::functions::Handle;
 use crate::mpi::Mpi;
+use crate::outcome::Stop;
 
 /// Longest data of one call, all ranks' together, that are served. Chosen: every count fits a C
 /// `int`, and beyond it nothing is won.
@@ -35,24 +36,32 @@ impl Data {
     }
 
     /// The address.
+    #[inline]
     pub fn address(&self) -> *const c_void {
         self.address
     }
 
     /// The datatype.
+    #[inline]
     pub fn kind(&self) -> usize {
         self.kind
     }
 
     /// The same data so many times, one behind the other.
-    pub fn times(self, times: usize) -> Option<Self> {
-        Some(Self {
-            count: self.count.checked_mul(i64::try_from(times).ok()?)?,
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if they are too long.
+    #[inline]
+    pub fn times(self, times: usize) -> Result<Self, Stop> {
+        let times = i64::try_from(times).map_err(|_| Stop::Left)?;
+        Ok(Self {
+            count: self.count.checked_mul(times).ok_or(Stop::Left)?,
             ..self
         })
     }
 
     /// The same, elsewhere.
+    #[inline]
     pub fn at(self, address: *const c_void) -> Self {
         Self {
             address: address.cast_mut(),
@@ -60,32 +69,94 @@ impl Data {
         }
     }
 
-    /// What they are to this MPI; `None` if they are for the MPI to refuse, or too long.
+    /// What they are to this MPI.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if they are for the MPI to refuse, or too long.
     #[inline]
-    pub fn checked(self, mpi: &Mpi) -> Option<Checked> {
-        let kind = mpi.handle(self.kind);
-        let count = c_int::try_from(self.count)
-            .ok()
-            .filter(|&count| count >= 0)?;
-        let known = mpi.datatypes.known(kind);
-        let size_bytes = match known {
-            Some(known) => known.size_bytes,
-            None if kind == mpi.datatypes.null => return None,
-            None => {
-                let mut size_bytes = 0;
-                // SAFETY: the program's own type, and a place of ours.
-                let code = unsafe { (mpi.functions.type_size)(kind, &mut size_bytes) };
-                usize::try_from(size_bytes).ok().filter(|_| code == 0)?
-            }
-        };
-        let bytes = size_bytes.checked_mul(count as usize)?;
-        let is_there = known.is_none() || bytes == 0 || !self.address.is_null();
-        (bytes <= LONGEST_BYTES && is_there).then_some(Checked {
-            address: self.address,
-            count,
+    pub fn checked(self, mpi: &Mpi) -> Result<Checked, Stop> {
+        if mpi.is_in_place(self.address) {
+            return Err(Stop::Left);
+        }
+        Element::of(mpi, self.kind)?.times(self.address, self.count)
+    }
+}
+
+/// A datatype as far as data are described by it.
+#[derive(Clone, Copy, Debug)]
+pub struct Element {
+    kind: Handle,
+    /// Bytes of payload.
+    size_bytes: usize,
+    /// Its elements lie side by side.
+    is_plain: bool,
+}
+
+impl Element {
+    /// What a datatype that the program passed is to this MPI.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if it is for the MPI to refuse.
+    #[inline]
+    pub fn of(mpi: &Mpi, passed: usize) -> Result<Self, Stop> {
+        let kind = mpi.handle(passed);
+        if let Some(known) = mpi.datatypes.known(kind) {
+            return Ok(Self {
+                kind,
+                size_bytes: known.size_bytes,
+                is_plain: true,
+            });
+        }
+        if kind == mpi.datatypes.null {
+            return Err(Stop::Left);
+        }
+        let mut size_bytes = 0;
+        // SAFETY: the program's own type, and a place of ours.
+        let code = unsafe { (mpi.functions.type_size)(kind, &mut size_bytes) };
+        let size_bytes = usize::try_from(size_bytes).ok().filter(|_| code == 0);
+        Ok(Self {
             kind,
+            size_bytes: size_bytes.ok_or(Stop::Left)?,
+            is_plain: false,
+        })
+    }
+
+    /// From one element to the next, in bytes.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if the MPI does not say.
+    pub fn stride_bytes(self, mpi: &Mpi) -> Result<i64, Stop> {
+        if self.is_plain {
+            return i64::try_from(self.size_bytes).map_err(|_| Stop::Left);
+        }
+        let (mut lowest, mut extent) = (0, 0);
+        // SAFETY: a type that the MPI knows, and places of ours.
+        let code = unsafe { (mpi.functions.type_extent)(self.kind, &mut lowest, &mut extent) };
+        i64::try_from(extent)
+            .ok()
+            .filter(|_| code == 0)
+            .ok_or(Stop::Left)
+    }
+
+    /// So many of them at an address.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if they are for the MPI to refuse, or too long.
+    #[inline]
+    pub fn times(self, address: *mut c_void, count: i64) -> Result<Checked, Stop> {
+        let count = c_int::try_from(count).map_err(|_| Stop::Left)?;
+        let times = usize::try_from(count).map_err(|_| Stop::Left)?;
+        let bytes = self.size_bytes.checked_mul(times).ok_or(Stop::Left)?;
+        let is_there = !self.is_plain || bytes == 0 || !address.is_null();
+        if bytes > LONGEST_BYTES || !is_there {
+            return Err(Stop::Left);
+        }
+        Ok(Checked {
+            address,
+            count,
+            kind: self.kind,
             bytes,
-            is_plain: known.is_some(),
+            is_plain: self.is_plain,
         })
     }
 }
@@ -98,7 +169,8 @@ pub struct Checked {
     kind: Handle,
     /// How many bytes of payload.
     pub bytes: usize,
-    is_plain: bool,
+    /// They lie side by side, in place.
+    pub is_plain: bool,
 }
 
 /// Where the bytes of data are while a call lasts: in place, or in a copy.
@@ -111,6 +183,9 @@ pub enum Bytes {
 }
 
 impl Bytes {
+    /// None.
+    pub const NONE: Self = Self::Copy(Vec::new());
+
     /// To be read.
     ///
     /// # Safety
@@ -137,33 +212,50 @@ impl Bytes {
 }
 
 impl Checked {
+    /// Where they begin, if they lie side by side.
+    pub fn base(&self) -> *mut u8 {
+        self.address.cast()
+    }
+
     /// The bytes, to be read.
+    ///
+    /// # Errors
+    /// [`Stop::Code`].
     ///
     /// # Safety
     /// The address must be readable as count and datatype say.
-    pub unsafe fn read(&self, mpi: &Mpi) -> Result<Bytes, c_int> {
+    pub unsafe fn read(&self, mpi: &Mpi) -> Result<Bytes, Stop> {
         if self.is_plain {
-            return Ok(Bytes::InPlace(self.address.cast(), self.bytes));
+            return Ok(Bytes::InPlace(self.base(), self.bytes));
         }
         let mut copy = vec![0u8; self.bytes];
-        let (mut at, room) = (0, self.bytes as c_int);
-        // SAFETY: the caller's promise; the copy has the room that is named.
+        // SAFETY: the caller's promise.
+        unsafe { self.pack(mpi, &mut copy)? };
+        Ok(Bytes::Copy(copy))
+    }
+
+    /// Packs them to the beginning of `room`, which has that many bytes or more.
+    ///
+    /// # Errors
+    /// [`Stop::Code`].
+    ///
+    /// # Safety
+    /// As [`Self::read`].
+    pub unsafe fn pack(&self, mpi: &Mpi, room: &mut [u8]) -> Result<(), Stop> {
+        let mut at = 0;
+        // SAFETY: the caller's promise about the data; the slice has the room that is named.
         let code = unsafe {
             (mpi.functions.pack)(
                 self.address,
                 self.count,
                 self.kind,
-                copy.as_mut_ptr().cast(),
-                room,
+                room.as_mut_ptr().cast(),
+                c_int::try_from(room.len()).unwrap_or(c_int::MAX),
                 &mut at,
                 mpi.communicators.own,
             )
         };
-        if code == 0 {
-            Ok(Bytes::Copy(copy))
-        } else {
-            Err(code)
-        }
+        succeeded(code)
     }
 
     /// Room for the bytes, which [`Self::written`] puts where they belong.
@@ -172,7 +264,7 @@ impl Checked {
     /// The address must be writable as count and datatype say.
     pub unsafe fn room(&self) -> Bytes {
         if self.is_plain {
-            Bytes::InPlace(self.address.cast(), self.bytes)
+            Bytes::InPlace(self.base(), self.bytes)
         } else {
             Bytes::Copy(vec![0u8; self.bytes])
         }
@@ -180,24 +272,47 @@ impl Checked {
 
     /// Puts the bytes that were written into the room where they belong.
     ///
+    /// # Errors
+    /// [`Stop::Code`].
+    ///
     /// # Safety
     /// As [`Self::room`].
-    pub unsafe fn written(&self, mpi: &Mpi, room: Bytes) -> c_int {
-        let Bytes::Copy(copy) = room else {
-            return 0;
-        };
+    pub unsafe fn written(&self, mpi: &Mpi, room: &Bytes) -> Result<(), Stop> {
+        match room {
+            // SAFETY: the caller's promise.
+            Bytes::Copy(copy) => unsafe { self.unpack(mpi, copy) },
+            Bytes::InPlace(..) => Ok(()),
+        }
+    }
+
+    /// Unpacks them from the beginning of `packed`.
+    ///
+    /// # Errors
+    /// [`Stop::Code`].
+    ///
+    /// # Safety
+    /// As [`Self::room`].
+    pub unsafe fn unpack(&self, mpi: &Mpi, packed: &[u8]) -> Result<(), Stop> {
         let mut at = 0;
-        // SAFETY: the caller's promise; the copy has the length that is named.
-        unsafe {
+        // SAFETY: the caller's promise; the slice has the length that is named.
+        let code = unsafe {
             (mpi.functions.unpack)(
-                copy.as_ptr().cast(),
-                copy.len() as c_int,
+                packed.as_ptr().cast(),
+                c_int::try_from(packed.len()).unwrap_or(c_int::MAX),
                 &mut at,
                 self.address,
                 self.count,
                 self.kind,
                 mpi.communicators.own,
             )
-        }
+        };
+        succeeded(code)
+    }
+}
+
+fn succeeded(code: c_int) -> Result<(), Stop> {
+    match code {
+        0 => Ok(()),
+        code => Err(Stop::Code(code)),
     }
 }

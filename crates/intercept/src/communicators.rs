@@ -7,6 +7,7 @@
 //! Of one communicator there is one call at a time (6.14); calls on several may come from several
 //! threads.
 
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
@@ -16,10 +17,38 @@ use weft_collectives::Fault;
 use crate::agreement::{self, Served};
 use crate::functions::Handle;
 use crate::mpi::{self, Mpi};
+use crate::outcome::{Outcome, Stop};
 
 /// Calls of a communicator before its ranks agree. Chosen: an agreement takes as long as some tens
 /// of short calls, which communicators that are soon freed never make.
 const CALLS_BEFORE: u32 = 4;
+
+/// The calls that may be served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// MPI_Barrier.
+    Barrier,
+    /// MPI_Bcast.
+    Bcast,
+    /// MPI_Reduce.
+    Reduce,
+    /// MPI_Allreduce.
+    Allreduce,
+    /// MPI_Gather and MPI_Gatherv.
+    Gather,
+    /// MPI_Allgather and MPI_Allgatherv.
+    Allgather,
+    /// MPI_Scatter and MPI_Scatterv.
+    Scatter,
+    /// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
+    Alltoall,
+    /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
+    ReduceScatter,
+    /// MPI_Scan.
+    Scan,
+    /// MPI_Exscan.
+    Exscan,
+}
 
 enum State {
     /// So many calls have come.
@@ -28,12 +57,19 @@ enum State {
     Left,
     /// Weft does.
     Served(Box<Served>),
+    /// It is freed; its handle may have become another's.
+    Gone,
 }
 
 type Communicator = Arc<Mutex<State>>;
 
 /// By handle. Few, and looked through.
 static TABLE: RwLock<Vec<(Handle, Communicator)>> = RwLock::new(Vec::new());
+
+thread_local! {
+    /// The communicator of this thread's last call, which is mostly that of the next.
+    static LAST: RefCell<Option<(Handle, Communicator)>> = const { RefCell::new(None) };
+}
 
 /// The key of our attribute; `None` if the MPI gives none, or has ended.
 static KEY: OnceLock<Option<c_int>> = OnceLock::new();
@@ -42,63 +78,75 @@ static KEY: OnceLock<Option<c_int>> = OnceLock::new();
 /// communicator make the call.
 #[inline]
 pub fn serve(
+    _call: Call,
     passed: usize,
-    act: impl FnOnce(&'static Mpi, &mut Served) -> Option<Result<c_int, Fault>>,
+    act: impl FnOnce(&'static Mpi, &mut Served) -> Outcome,
 ) -> Option<c_int> {
     let mpi = mpi::of_this_process()?;
     let handle = mpi.handle(passed);
-    let communicator = find(handle).or_else(|| enter(mpi, handle))?;
+    // A thread that ends has none any more.
+    let last = LAST.try_with(RefCell::take).ok().flatten();
+    let mut communicator = match last.filter(|(one, _)| *one == handle) {
+        Some((_, last)) => last,
+        None => find(mpi, handle)?,
+    };
     let mut state = lock(&communicator);
-    let answer = match &mut *state {
-        State::Left => None,
-        State::Served(served) => act(mpi, served).map(|result| (result, served.waiting.ended)),
-        State::New(_) => match begin(mpi, handle, &mut state) {
-            Some(served) => act(mpi, served).map(|result| (result, served.waiting.ended)),
-            None => None,
-        },
+    if let State::Gone = *state {
+        drop(state);
+        communicator = find(mpi, handle)?;
+        state = lock(&communicator);
+    }
+    if let State::New(_) = *state {
+        begin(mpi, handle, &mut state);
+    }
+    let (outcome, ended) = match &mut *state {
+        State::Served(served) => (act(mpi, served), served.waiting.ended),
+        _ => (Err(Stop::Left), None),
     };
     drop(state);
-    match answer? {
-        (Ok(code), _) => Some(code),
-        (Err(fault), ended) => Some(fail(mpi, handle, fault, ended)),
+    let _ = LAST.try_with(|last| last.replace(Some((handle, communicator))));
+    match outcome {
+        Ok(()) => Some(0),
+        Err(Stop::Left) => None,
+        Err(Stop::Code(code)) => Some(code),
+        Err(Stop::Fault(fault)) => Some(fail(mpi, handle, fault, ended)),
     }
 }
 
 /// One more call of a communicator that is new; its ranks agree when it is time.
 #[cold]
-fn begin<'a>(mpi: &'static Mpi, handle: Handle, state: &'a mut State) -> Option<&'a mut Served> {
+fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
     let State::New(calls) = state else {
-        return None;
+        return;
     };
     *calls += 1;
     if *calls < CALLS_BEFORE && handle != mpi.communicators.world {
-        return None;
+        return;
     }
     *state = match agreement::agree(mpi, handle) {
         Some(served) => State::Served(Box::new(served)),
         None => State::Left,
     };
-    match state {
-        State::Served(served) => Some(served),
-        _ => None,
-    }
 }
 
 fn lock(communicator: &Mutex<State>) -> MutexGuard<'_, State> {
     communicator.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[inline]
-fn find(handle: Handle) -> Option<Communicator> {
+/// What is known of a communicator, from now on if it is new; `None` if it is none.
+fn find(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
     let table = TABLE.read().unwrap_or_else(PoisonError::into_inner);
     let found = table.iter().find(|(one, _)| *one == handle);
-    found.map(|(_, communicator)| Arc::clone(communicator))
+    let found = found.map(|(_, communicator)| Arc::clone(communicator));
+    drop(table);
+    found.or_else(|| enter(mpi, handle))
 }
 
 /// Begins to follow a communicator; `None` if it is none.
 #[cold]
 fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
-    if handle == mpi.communicators.null {
+    // MPI_COMM_SELF has one rank, and our attribute already: to set it again would be to delete it.
+    if handle == mpi.communicators.null || handle == mpi.communicators.own {
         return None;
     }
     let key = (*KEY.get_or_init(|| make_key(mpi)))?;
@@ -154,9 +202,11 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         let at = table.iter().position(|(one, _)| *one == handle);
         at.map(|at| table.swap_remove(at)).into_iter().collect()
     };
-    // What they hold calls the MPI when it goes.
     drop(table);
-    drop(gone);
+    for (_, communicator) in gone {
+        // What it holds calls the MPI when it goes.
+        *lock(&communicator) = State::Gone;
+    }
     0
 }
 

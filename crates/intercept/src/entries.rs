@@ -9,7 +9,8 @@ use std::ffi::{c_int, c_void};
 
 use crate::buffers::Data;
 use crate::next::Next;
-use crate::{movement, reduction};
+use crate::parts::{Described, Kinds};
+use crate::{exchange, movement, reduction};
 
 /// A handle of any interface (crates/mpi-abi).
 type Handle = usize;
@@ -20,6 +21,38 @@ type Target = *mut c_void;
 
 /// What a call answers that finds no MPI behind this library: MPI_ERR_OTHER of most interfaces.
 const NO_MPI: c_int = 16;
+
+/// The types of blocks, all in one array.
+type KindList = *const c_void;
+
+/// Blocks of one type.
+fn blocks<N>(address: *const c_void, counts: *const N, places: *const N, kind: Handle) -> Described
+where
+    crate::parts::List: From<*const N>,
+{
+    Described {
+        address: address.cast_mut(),
+        counts: counts.into(),
+        places: places.into(),
+        kinds: Kinds::One(kind),
+    }
+}
+
+/// Blocks of a type each.
+fn typed<N>(
+    address: *const c_void,
+    counts: *const N,
+    places: *const N,
+    kinds: KindList,
+) -> Described
+where
+    crate::parts::List: From<*const N>,
+{
+    Described {
+        kinds: Kinds::Each(kinds),
+        ..blocks(address, counts, places, 0)
+    }
+}
 
 /// One function: its name, the type of its counts, its arguments, and how it is served.
 macro_rules! entry {
@@ -85,3 +118,67 @@ both!(MPI_Reduce, MPI_Reduce_c,
         communicator: Handle) =>
     reduction::to_root(communicator, send, Data::new(receive, count, kind), operation,
         root));
+both!(MPI_Allgather, MPI_Allgather_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, communicator: Handle) =>
+    movement::to_all(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind)));
+both!(MPI_Allgatherv, MPI_Allgatherv_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, counts: *const Count,
+        places: *const Count, kind: Handle, communicator: Handle) =>
+    movement::parts_to_all(communicator, Data::new(send, send_count, send_kind),
+        blocks(receive, counts, places, kind)));
+both!(MPI_Gather, MPI_Gather_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, root: c_int, communicator: Handle) =>
+    movement::to_root(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind), root));
+both!(MPI_Gatherv, MPI_Gatherv_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, counts: *const Count,
+        places: *const Count, kind: Handle, root: c_int, communicator: Handle) =>
+    movement::parts_to_root(communicator, Data::new(send, send_count, send_kind),
+        blocks(receive, counts, places, kind), root));
+both!(MPI_Scatter, MPI_Scatter_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, root: c_int, communicator: Handle) =>
+    exchange::from_root(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind), root));
+both!(MPI_Scatterv, MPI_Scatterv_c,
+    (send: Source, counts: *const Count, places: *const Count, send_kind: Handle, receive: Target,
+        count: Count, kind: Handle, root: c_int, communicator: Handle) =>
+    exchange::parts_from_root(communicator, blocks(send, counts, places, send_kind),
+        Data::new(receive, count, kind), root));
+both!(MPI_Alltoall, MPI_Alltoall_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, communicator: Handle) =>
+    exchange::all_to_all(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind)));
+both!(MPI_Alltoallv, MPI_Alltoallv_c,
+    (send: Source, send_counts: *const Count, send_places: *const Count, send_kind: Handle,
+        receive: Target, counts: *const Count, places: *const Count, kind: Handle,
+        communicator: Handle) =>
+    exchange::parts_to_parts(communicator, blocks(send, send_counts, send_places, send_kind),
+        blocks(receive, counts, places, kind)));
+both!(MPI_Alltoallw, MPI_Alltoallw_c,
+    (send: Source, send_counts: *const Count, send_places: *const Count, send_kinds: KindList,
+        receive: Target, counts: *const Count, places: *const Count, kinds: KindList,
+        communicator: Handle) =>
+    exchange::parts_to_parts(communicator, typed(send, send_counts, send_places, send_kinds),
+        typed(receive, counts, places, kinds)));
+both!(MPI_Reduce_scatter_block, MPI_Reduce_scatter_block_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
+        communicator: Handle) =>
+    reduction::block_to_each(communicator, send, Data::new(receive, count, kind), operation));
+both!(MPI_Reduce_scatter, MPI_Reduce_scatter_c,
+    (send: Source, receive: Target, counts: *const Count, kind: Handle, operation: Handle,
+        communicator: Handle) =>
+    reduction::part_to_each(communicator, send, Data::new(receive, 0, kind), counts.into(),
+        operation));
+both!(MPI_Scan, MPI_Scan_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
+        communicator: Handle) =>
+    reduction::up_to_own(communicator, send, Data::new(receive, count, kind), operation));
+both!(MPI_Exscan, MPI_Exscan_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
+        communicator: Handle) =>
+    reduction::below_own(communicator, send, Data::new(receive, count, kind), operation));

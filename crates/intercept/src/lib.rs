@@ -13,20 +13,27 @@
 //!
 //! Whether a call is served depends only on what the standard says is equal on all ranks: the
 //! communicator, the call, the length in bytes, and of a reduction the type and the operation. So
-//! all ranks decide alike without asking each other.
+//! all ranks decide alike without asking each other; where each rank knows only its own lengths,
+//! one that cannot be served tells the others ([`shares`]).
 //!
-//! [`mpi`] finds the MPI of the process and its binary interface; [`datatypes`] knows types and
-//! [`buffers`] the data that they describe; [`waiting`] drives the MPI while a rank waits;
-//! [`functions`] are those that this library calls itself.
+//! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
+//! in common. [`mpi`] finds the MPI of the process and its binary interface; [`datatypes`] knows
+//! types, [`buffers`] the data that they describe and [`parts`] blocks with places of their own;
+//! [`waiting`] drives the MPI while a rank waits; [`outcome`] says how a call ends; [`functions`]
+//! are those that this library calls itself.
 
 pub mod agreement;
 pub mod buffers;
 pub mod communicators;
 pub mod datatypes;
 pub mod entries;
+pub mod exchange;
 pub mod functions;
 pub mod movement;
 pub mod mpi;
 pub mod next;
+pub mod outcome;
+pub mod parts;
 pub mod reduction;
+pub mod shares;
 pub mod waiting;

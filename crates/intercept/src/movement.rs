@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Collectives that bring bytes to ranks as they are. Called by entries; calls communicators.
-//! Source: MPI 4.1, 6.3 to 6.8.
+//! Collectives that bring bytes to ranks as they are, all from one rank or one block from each
+//! rank. Called by entries; calls communicators. Source: MPI 4.1, 6.3 to 6.7.
 
 use std::ffi::c_int;
 
-use crate::buffers::Data;
-use crate::communicators::serve;
+use weft_collectives::{Blocks, Uneven};
+
+use crate::buffers::{Bytes, Data};
+use crate::communicators::{Call, serve};
+use crate::outcome::Stop;
+use crate::parts::Described;
+use crate::shares::{given, or_refuse, within};
 
 /// MPI_Barrier; `None` leaves it to the MPI, here and below.
 ///
 /// # Safety
 /// The arguments are a call's of the program, here and below.
+#[inline]
 pub unsafe fn barrier(communicator: usize) -> Option<c_int> {
-    serve(communicator, |_, served| {
-        Some(served.team.barrier(&mut served.waiting).map(|()| 0))
+    serve(Call::Barrier, communicator, |_, served| {
+        Ok(served.team.barrier(&mut served.waiting)?)
     })
 }
 
@@ -21,37 +27,170 @@ pub unsafe fn barrier(communicator: usize) -> Option<c_int> {
 ///
 /// # Safety
 /// As [`barrier`].
+#[inline]
 pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<c_int> {
-    serve(communicator, |mpi, served| {
-        let root = usize::try_from(root)
-            .ok()
-            .filter(|&root| root < served.team.ranks())?;
+    serve(Call::Bcast, communicator, |mpi, served| {
+        let root = served.root(root)?;
         let data = data.checked(mpi)?;
         if data.bytes == 0 {
-            return Some(Ok(0));
+            return Ok(());
         }
         let is_root = served.team.rank() == root;
         // SAFETY: the program's promise about the data.
-        let bytes = unsafe {
+        let mut bytes = unsafe {
             if is_root {
-                data.read(mpi)
+                data.read(mpi)?
             } else {
-                Ok(data.room())
+                data.room()
             }
-        };
-        let mut bytes = match bytes {
-            Ok(bytes) => bytes,
-            Err(code) => return Some(Ok(code)),
         };
         // SAFETY: as above; the root's bytes are not written.
         let view = unsafe { bytes.view_mut() };
-        if let Err(fault) = served.team.bcast(&mut served.waiting, view, root) {
-            return Some(Err(fault));
-        }
+        served.team.bcast(&mut served.waiting, view, root)?;
         if is_root {
-            return Some(Ok(0));
+            return Ok(());
         }
         // SAFETY: as above.
-        Some(Ok(unsafe { data.written(mpi, bytes) }))
+        unsafe { data.written(mpi, &bytes) }
+    })
+}
+
+/// MPI_Allgather: `receive` describes one block.
+///
+/// # Safety
+/// As [`barrier`].
+#[inline]
+pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c_int> {
+    serve(Call::Allgather, communicator, |mpi, served| {
+        let block_bytes = receive.checked(mpi)?.bytes;
+        within(block_bytes, served)?;
+        if block_bytes == 0 {
+            return Ok(());
+        }
+        let all = receive.times(served.team.ranks())?.checked(mpi)?;
+        let is_in_place = mpi.is_in_place(send.address());
+        // SAFETY: the program's promise about its buffers.
+        unsafe {
+            let given = given(mpi, send, is_in_place)?;
+            let mut room = if is_in_place {
+                all.read(mpi)?
+            } else {
+                all.room()
+            };
+            let given = given.as_ref().map(|given| given.view());
+            let blocks = Blocks::Even(block_bytes);
+            let team = &mut served.team;
+            team.allgather(&mut served.waiting, given, room.view_mut(), blocks)?;
+            all.written(mpi, &room)
+        }
+    })
+}
+
+/// MPI_Allgatherv.
+///
+/// # Safety
+/// As [`barrier`].
+pub unsafe fn parts_to_all(communicator: usize, send: Data, receive: Described) -> Option<c_int> {
+    serve(Call::Allgather, communicator, |mpi, served| {
+        let is_in_place = mpi.is_in_place(send.address());
+        // SAFETY: the program's promise about its buffers and lists.
+        unsafe {
+            let all = receive.checked(mpi, served.team.ranks())?;
+            let given = given(mpi, send, is_in_place)?;
+            let mut room = if is_in_place {
+                all.read(mpi)?
+            } else {
+                all.room()
+            };
+            let given = given.as_ref().map(|given| given.view());
+            let blocks = Blocks::Uneven(&all.blocks);
+            let team = &mut served.team;
+            team.allgather(&mut served.waiting, given, room.view_mut(), blocks)?;
+            all.written(mpi, &room)
+        }
+    })
+}
+
+/// MPI_Gather: `receive` describes one block.
+///
+/// # Safety
+/// As [`barrier`].
+pub unsafe fn to_root(
+    communicator: usize,
+    send: Data,
+    receive: Data,
+    root: c_int,
+) -> Option<c_int> {
+    serve(Call::Gather, communicator, |mpi, served| {
+        let root = served.root(root)?;
+        let is_root = served.team.rank() == root;
+        let is_in_place = is_root && mpi.is_in_place(send.address());
+        let block = if is_root { receive } else { send };
+        let block_bytes = block.checked(mpi)?.bytes;
+        within(block_bytes, served)?;
+        if block_bytes == 0 {
+            return Ok(());
+        }
+        let all = match is_root {
+            true => Some(receive.times(served.team.ranks())?.checked(mpi)?),
+            false => None,
+        };
+        // SAFETY: the program's promise about its buffers, as far as its rank uses them.
+        unsafe {
+            let given = given(mpi, send, is_in_place)?;
+            let mut room = match &all {
+                Some(all) if is_in_place => all.read(mpi)?,
+                Some(all) => all.room(),
+                None => Bytes::NONE,
+            };
+            let given = given.as_ref().map(|given| given.view());
+            let blocks = Blocks::Even(block_bytes);
+            let team = &mut served.team;
+            team.gather(&mut served.waiting, given, room.view_mut(), blocks, root)?;
+            all.map_or(Ok(()), |all| all.written(mpi, &room))
+        }
+    })
+}
+
+/// MPI_Gatherv.
+///
+/// # Safety
+/// As [`barrier`].
+pub unsafe fn parts_to_root(
+    communicator: usize,
+    send: Data,
+    receive: Described,
+    root: c_int,
+) -> Option<c_int> {
+    serve(Call::Gather, communicator, |mpi, served| {
+        let root = served.root(root)?;
+        let is_root = served.team.rank() == root;
+        let is_in_place = is_root && mpi.is_in_place(send.address());
+        let ranks = served.team.ranks();
+        // SAFETY: the program's promise about its buffers and lists, as far as its rank uses them.
+        let described = unsafe {
+            let all = match is_root {
+                true => receive.checked(mpi, ranks).map(Some),
+                false => Ok(None),
+            };
+            all.and_then(|all| {
+                let given = given(mpi, send, is_in_place)?;
+                let room = match &all {
+                    Some(all) if is_in_place => all.read(mpi)?,
+                    Some(all) => all.room(),
+                    None => Bytes::NONE,
+                };
+                Ok((all, given, room))
+            })
+        };
+        let (all, given, mut room) = or_refuse(described, served, Uneven::Gather { root })?;
+        // SAFETY: as above.
+        unsafe {
+            let given = given.as_ref().map(|given| given.view());
+            let blocks = Blocks::Uneven(all.as_ref().map_or(&[], |all| &all.blocks));
+            let team = &mut served.team;
+            team.gather(&mut served.waiting, given, room.view_mut(), blocks, root)?;
+            all.map_or(Ok::<_, Stop>(()), |all| all.written(mpi, &room))
+        }
     })
 }

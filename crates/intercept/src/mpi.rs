@@ -102,6 +102,20 @@ impl Mpi {
         self.abi.handle(passed)
     }
 
+    /// Number `at` of an array of handles.
+    ///
+    /// # Safety
+    /// The array must have so many.
+    pub unsafe fn handle_at(&self, list: *const c_void, at: usize) -> Handle {
+        // SAFETY: the caller's promise; a handle has as many bytes as the interface says.
+        unsafe {
+            match self.abi {
+                Abi::Mpich => *list.cast::<u32>().add(at) as Handle,
+                Abi::OpenMpi | Abi::Standard => *list.cast::<Handle>().add(at),
+            }
+        }
+    }
+
     /// Whether an address is MPI_IN_PLACE.
     #[inline]
     pub fn is_in_place(&self, address: *const c_void) -> bool {

@@ -4,59 +4,199 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_collectives::Reduction;
+use weft_collectives::{Block, Blocks, Fault, Reduction};
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::buffers::{Checked, Data};
-use crate::communicators::serve;
+use crate::agreement::Served;
+use crate::buffers::{Checked, Data, LONGEST_BYTES};
+use crate::communicators::{Call, serve};
 use crate::mpi::Mpi;
+use crate::outcome::{Outcome, Stop};
+use crate::parts::List;
+use crate::shares::within;
 
-/// What is combined and how; `None` if it is for the MPI to do, or to refuse.
-fn terms(mpi: &Mpi, data: Data, operation: usize) -> Option<(Checked, Reduction)> {
+/// What is combined and how.
+///
+/// # Errors
+/// [`Stop::Left`] if it is for the MPI to do, or to refuse.
+#[inline]
+fn terms(mpi: &Mpi, data: Data, operation: usize) -> Result<(Checked, Reduction), Stop> {
     let kind = mpi.handle(data.kind());
-    let reduction = mpi.datatypes.reduction(kind, mpi.handle(operation))?;
-    Some((data.checked(mpi)?, reduction))
+    let reduction = mpi.datatypes.reduction(kind, mpi.handle(operation));
+    Ok((data.checked(mpi)?, reduction.ok_or(Stop::Left)?))
 }
 
-/// MPI_Allreduce: `data` is where the result goes; `None` leaves it to the MPI, here and below.
+/// A rank's two buffers in a call.
+struct Pair {
+    /// Where it gives from, or the MPI's MPI_IN_PLACE.
+    send: *const c_void,
+    /// How much.
+    send_bytes: usize,
+    /// Where the result goes.
+    receive: *const c_void,
+    /// How much of it there is, in place also of what is given.
+    receive_bytes: usize,
+}
+
+impl Pair {
+    /// As views; nothing to send if the data are in place.
+    ///
+    /// # Safety
+    /// The program's promise about its buffers, whose type is a predefined one, so that the bytes
+    /// lie side by side.
+    #[inline]
+    unsafe fn views<'a>(&self, is_in_place: bool) -> (Option<BytesView<'a>>, BytesViewMut<'a>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let send = || BytesView::from_raw(self.send.cast(), self.send_bytes);
+            let receive = self.receive.cast_mut().cast();
+            (
+                (!is_in_place).then(send),
+                BytesViewMut::from_raw(receive, self.receive_bytes),
+            )
+        }
+    }
+
+    /// # Errors
+    /// [`Stop::Left`] for buffers that the MPI refuses.
+    #[inline]
+    fn check(&self) -> Outcome {
+        if self.send.is_null() || self.send == self.receive {
+            return Err(Stop::Left);
+        }
+        Ok(())
+    }
+}
+
+/// A call whose result has as many elements as each rank gives.
+struct Whole {
+    call: Call,
+    communicator: usize,
+    send: *const c_void,
+    /// Where the result goes.
+    data: Data,
+    operation: usize,
+}
+
+impl Whole {
+    /// Carries it out; `None` leaves it to the MPI.
+    ///
+    /// # Safety
+    /// The arguments are a call's of the program.
+    #[inline]
+    unsafe fn run(
+        self,
+        act: impl FnOnce(
+            &mut Served,
+            Option<BytesView<'_>>,
+            BytesViewMut<'_>,
+            Reduction,
+        ) -> Result<(), Fault>,
+    ) -> Option<c_int> {
+        serve(self.call, self.communicator, |mpi, served| {
+            let (checked, reduction) = terms(mpi, self.data, self.operation)?;
+            if checked.bytes == 0 {
+                return Ok(());
+            }
+            let buffers = Pair {
+                send: self.send,
+                send_bytes: checked.bytes,
+                receive: self.data.address(),
+                receive_bytes: checked.bytes,
+            };
+            buffers.check()?;
+            // SAFETY: the program's promise about both buffers, and a predefined type.
+            let (send, receive) = unsafe { buffers.views(mpi.is_in_place(self.send)) };
+            Ok(act(served, send, receive, reduction)?)
+        })
+    }
+}
+
+/// MPI_Allreduce.
 ///
 /// # Safety
 /// The arguments are a call's of the program, here and below.
+#[inline]
 pub unsafe fn to_all(
     communicator: usize,
     send: *const c_void,
     data: Data,
     operation: usize,
 ) -> Option<c_int> {
-    serve(communicator, |mpi, served| {
-        let (checked, reduction) = terms(mpi, data, operation)?;
-        let is_in_place = mpi.is_in_place(send);
-        if checked.bytes == 0 {
-            return Some(Ok(0));
-        }
-        if send.is_null() || send == data.address() {
-            return None;
-        }
-        // SAFETY: the program's promise about both buffers; their type is a predefined one, so
-        // that the bytes lie side by side.
-        let (send, receive) = unsafe {
-            (
-                BytesView::from_raw(send.cast(), if is_in_place { 0 } else { checked.bytes }),
-                BytesViewMut::from_raw(data.address().cast_mut().cast(), checked.bytes),
-            )
-        };
-        let send = (!is_in_place).then_some(send);
-        let done = served
-            .team
-            .allreduce(&mut served.waiting, send, receive, reduction);
-        Some(done.map(|()| 0))
-    })
+    let whole = Whole {
+        call: Call::Allreduce,
+        communicator,
+        send,
+        data,
+        operation,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        whole.run(|served, send, recv, reduction| {
+            served
+                .team
+                .allreduce(&mut served.waiting, send, recv, reduction)
+        })
+    }
+}
+
+/// MPI_Scan.
+///
+/// # Safety
+/// As [`to_all`].
+pub unsafe fn up_to_own(
+    communicator: usize,
+    send: *const c_void,
+    data: Data,
+    operation: usize,
+) -> Option<c_int> {
+    let whole = Whole {
+        call: Call::Scan,
+        communicator,
+        send,
+        data,
+        operation,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        whole.run(|served, send, recv, reduction| {
+            served.team.scan(&mut served.waiting, send, recv, reduction)
+        })
+    }
+}
+
+/// MPI_Exscan.
+///
+/// # Safety
+/// As [`to_all`].
+pub unsafe fn below_own(
+    communicator: usize,
+    send: *const c_void,
+    data: Data,
+    operation: usize,
+) -> Option<c_int> {
+    let whole = Whole {
+        call: Call::Exscan,
+        communicator,
+        send,
+        data,
+        operation,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        whole.run(|served, send, recv, reduction| {
+            served
+                .team
+                .exscan(&mut served.waiting, send, recv, reduction)
+        })
+    }
 }
 
 /// MPI_Reduce: `data` is where the result goes, at the root.
 ///
 /// # Safety
 /// As [`to_all`].
+#[inline]
 pub unsafe fn to_root(
     communicator: usize,
     send: *const c_void,
@@ -64,35 +204,129 @@ pub unsafe fn to_root(
     operation: usize,
     root: c_int,
 ) -> Option<c_int> {
-    serve(communicator, |mpi, served| {
-        let root = usize::try_from(root)
-            .ok()
-            .filter(|&root| root < served.team.ranks())?;
+    serve(Call::Reduce, communicator, |mpi, served| {
+        let root = served.root(root)?;
         let is_root = served.team.rank() == root;
         let is_in_place = is_root && mpi.is_in_place(send);
         // Only the root's address counts.
         let place = if is_root { data.address() } else { send };
         let (checked, reduction) = terms(mpi, data.at(place), operation)?;
         if checked.bytes == 0 {
-            return Some(Ok(0));
+            return Ok(());
         }
         if send.is_null() || (is_root && send == data.address()) {
-            return None;
+            return Err(Stop::Left);
         }
-        let receive_bytes = if is_root { checked.bytes } else { 0 };
-        let send_bytes = if is_in_place { 0 } else { checked.bytes };
-        // SAFETY: the program's promise about its buffers, as far as its rank uses them; the type
-        // is a predefined one, so that the bytes lie side by side.
-        let (send, receive) = unsafe {
-            (
-                BytesView::from_raw(send.cast(), send_bytes),
-                BytesViewMut::from_raw(place.cast_mut().cast(), receive_bytes),
-            )
+        let buffers = Pair {
+            send,
+            send_bytes: checked.bytes,
+            receive: place,
+            receive_bytes: if is_root { checked.bytes } else { 0 },
         };
-        let send = (!is_in_place).then_some(send);
-        let done = served
-            .team
-            .reduce(&mut served.waiting, send, receive, reduction, root);
-        Some(done.map(|()| 0))
+        // SAFETY: the program's promise about its buffers, as far as its rank uses them, and a
+        // predefined type.
+        let (send, recv) = unsafe { buffers.views(is_in_place) };
+        let team = &mut served.team;
+        Ok(team.reduce(&mut served.waiting, send, recv, reduction, root)?)
     })
+}
+
+/// MPI_Reduce_scatter_block: `data` is one block, where the result goes.
+///
+/// # Safety
+/// As [`to_all`].
+pub unsafe fn block_to_each(
+    communicator: usize,
+    send: *const c_void,
+    data: Data,
+    operation: usize,
+) -> Option<c_int> {
+    serve(Call::ReduceScatter, communicator, |mpi, served| {
+        let (checked, reduction) = terms(mpi, data, operation)?;
+        within(checked.bytes, served)?;
+        let total_bytes = checked.bytes * served.team.ranks();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let own_bytes = checked.bytes;
+            let buffers = Pair {
+                send,
+                send_bytes: total_bytes,
+                receive: data.address(),
+                receive_bytes: own_bytes,
+            };
+            scatter(mpi, served, buffers, Blocks::Even(own_bytes), reduction)
+        }
+    })
+}
+
+/// MPI_Reduce_scatter: `data` has no count.
+///
+/// # Safety
+/// As [`to_all`].
+pub unsafe fn part_to_each(
+    communicator: usize,
+    send: *const c_void,
+    data: Data,
+    counts: List,
+    operation: usize,
+) -> Option<c_int> {
+    serve(Call::ReduceScatter, communicator, |mpi, served| {
+        let (none, reduction) = terms(mpi, data, operation)?;
+        let size_bytes = reduction.size_bytes();
+        debug_assert_eq!(none.bytes, 0);
+        let mut blocks = Vec::with_capacity(served.team.ranks());
+        let mut total_bytes = 0;
+        for rank in 0..served.team.ranks() {
+            // SAFETY: the program's promise about its list.
+            let count = unsafe { counts.get(rank) };
+            let count = usize::try_from(count).map_err(|_| Stop::Left)?;
+            let length_bytes = count.checked_mul(size_bytes).ok_or(Stop::Left)?;
+            blocks.push(Block {
+                offset_bytes: total_bytes,
+                length_bytes,
+            });
+            total_bytes = length_bytes
+                .checked_add(total_bytes)
+                .filter(|&total_bytes| total_bytes <= LONGEST_BYTES)
+                .ok_or(Stop::Left)?;
+        }
+        let own_bytes = blocks[served.team.rank()].length_bytes;
+        // SAFETY: the caller's promise.
+        unsafe {
+            let buffers = Pair {
+                send,
+                send_bytes: total_bytes,
+                receive: data.address(),
+                receive_bytes: own_bytes,
+            };
+            scatter(mpi, served, buffers, Blocks::Uneven(&blocks), reduction)
+        }
+    })
+}
+
+/// # Safety
+/// As [`Pair::views`].
+unsafe fn scatter(
+    mpi: &Mpi,
+    served: &mut Served,
+    mut buffers: Pair,
+    blocks: Blocks<'_>,
+    reduction: Reduction,
+) -> Outcome {
+    if buffers.send_bytes == 0 {
+        return Ok(());
+    }
+    let is_in_place = mpi.is_in_place(buffers.send);
+    if is_in_place {
+        // What is given lies where the result goes.
+        buffers.receive_bytes = buffers.send_bytes;
+    }
+    // A rank that gets nothing may have nowhere to put it.
+    if buffers.receive_bytes > 0 {
+        buffers.check()?;
+    }
+    // SAFETY: the caller's promise.
+    let (send, recv) = unsafe { buffers.views(is_in_place) };
+    let team = &mut served.team;
+    Ok(team.reduce_scatter(&mut served.waiting, send, recv, blocks, reduction)?)
 }

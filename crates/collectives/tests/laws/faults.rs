@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
 use weft_collectives::{
-    Block, Blocks, Element, Fault, Operation, Reduction, Shape, Stopped, Team, Wait, segment_bytes,
+    Block, Blocks, Element, Fault, Operation, Reduction, Shape, Stopped, Team, Uneven, Wait,
+    segment_bytes,
 };
 use weft_memory::{BytesView, BytesViewMut, Mapping};
 
@@ -59,6 +60,26 @@ fn a_root_is_not_held_up_by_a_rank_that_never_comes_until_its_flags_are_used_up(
         assert_eq!(bcast(), Ok(()));
     }
     assert_eq!(bcast(), Err(Fault::Stopped));
+}
+
+#[test]
+fn a_call_that_one_rank_refuses_is_refused_by_all_and_the_next_one_is_not() {
+    let patient = || Impatient(1_000_000);
+    let found = run(&Shape::flat(3, true), |team, _| {
+        let mut data = [team.rank() as u8; 8];
+        let blocks = [Block::default(); 3];
+        let blocks = Blocks::Uneven(&blocks);
+        let refused = match team.rank() {
+            1 => team.refuse(&mut patient(), Uneven::Alltoall),
+            _ => {
+                let recv = BytesViewMut::from_slice(&mut data);
+                team.alltoall(&mut patient(), None, recv, blocks, blocks)
+            }
+        };
+        let next = team.bcast(&mut patient(), BytesViewMut::from_slice(&mut data), 2);
+        (refused, next, data)
+    });
+    assert_eq!(found, [(Err(Fault::Refused), Ok(()), [2; 8]); 3]);
 }
 
 /// Two ranks in these calls: one at least is told, and none waits for ever.

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Collectives in which ranks give a block to each rank. Called by entries; calls communicators.
+//! Source: MPI 4.1, 6.6 and 6.8.
+
+use std::ffi::{c_int, c_void};
+
+use weft_collectives::{Blocks, Uneven};
+
+use crate::buffers::{Bytes, Data};
+use crate::communicators::{Call, serve};
+use crate::parts::Described;
+use crate::shares::{given, or_refuse, within};
+
+/// MPI_Scatter: `send` describes one block; `None` leaves it to the MPI, here and below.
+///
+/// # Safety
+/// The arguments are a call's of the program, here and below.
+pub unsafe fn from_root(
+    communicator: usize,
+    send: Data,
+    receive: Data,
+    root: c_int,
+) -> Option<c_int> {
+    serve(Call::Scatter, communicator, |mpi, served| {
+        let root = served.root(root)?;
+        let is_root = served.team.rank() == root;
+        let is_in_place = is_root && mpi.is_in_place(receive.address());
+        let block = if is_root { send } else { receive };
+        let block_bytes = block.checked(mpi)?.bytes;
+        within(block_bytes, served)?;
+        if block_bytes == 0 {
+            return Ok(());
+        }
+        let all = match is_root {
+            true => Some(send.times(served.team.ranks())?.checked(mpi)?),
+            false => None,
+        };
+        let taken = match is_in_place {
+            true => None,
+            false => Some(receive.checked(mpi)?),
+        };
+        // SAFETY: the program's promise about its buffers, as far as its rank uses them.
+        unsafe {
+            let given = match &all {
+                Some(all) => all.read(mpi)?,
+                None => Bytes::NONE,
+            };
+            let mut room = taken.map(|taken| taken.room());
+            let recv = room.as_mut().map(|room| room.view_mut());
+            let (waiting, blocks) = (&mut served.waiting, Blocks::Even(block_bytes));
+            let team = &mut served.team;
+            team.scatter(waiting, given.view(), recv, blocks, root)?;
+            match (taken, room) {
+                (Some(taken), Some(room)) => taken.written(mpi, &room),
+                _ => Ok(()),
+            }
+        }
+    })
+}
+
+/// MPI_Scatterv.
+///
+/// # Safety
+/// As [`from_root`].
+pub unsafe fn parts_from_root(
+    communicator: usize,
+    send: Described,
+    receive: Data,
+    root: c_int,
+) -> Option<c_int> {
+    serve(Call::Scatter, communicator, |mpi, served| {
+        let root = served.root(root)?;
+        let is_root = served.team.rank() == root;
+        let is_in_place = is_root && mpi.is_in_place(receive.address());
+        let describe = || {
+            let taken = match is_in_place {
+                true => None,
+                false => Some(receive.checked(mpi)?),
+            };
+            if !is_root {
+                return Ok((Vec::new(), Bytes::NONE, taken));
+            }
+            // SAFETY: the program's promise about its buffers and lists, as far as its rank uses
+            // them.
+            unsafe {
+                let all = send.checked(mpi, served.team.ranks())?;
+                let given = all.read(mpi)?;
+                Ok((all.blocks, given, taken))
+            }
+        };
+        let described = describe();
+        let (blocks, given, taken) = or_refuse(described, served, Uneven::Scatter { root })?;
+        // SAFETY: as above.
+        unsafe {
+            let mut room = taken.map(|taken| taken.room());
+            let recv = room.as_mut().map(|room| room.view_mut());
+            let (waiting, blocks) = (&mut served.waiting, Blocks::Uneven(&blocks));
+            let team = &mut served.team;
+            team.scatter(waiting, given.view(), recv, blocks, root)?;
+            match (taken, room) {
+                (Some(taken), Some(room)) => taken.written(mpi, &room),
+                _ => Ok(()),
+            }
+        }
+    })
+}
+
+/// MPI_Alltoall: both describe one block.
+///
+/// # Safety
+/// As [`from_root`].
+#[inline]
+pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Option<c_int> {
+    serve(Call::Alltoall, communicator, |mpi, served| {
+        let ranks = served.team.ranks();
+        let block_bytes = receive.checked(mpi)?.bytes;
+        within(block_bytes, served)?;
+        if block_bytes == 0 {
+            return Ok(());
+        }
+        let all = receive.times(ranks)?.checked(mpi)?;
+        let is_in_place = mpi.is_in_place(send.address());
+        // SAFETY: the program's promise about its buffers.
+        unsafe {
+            let (given, mut room) = if is_in_place {
+                (None, all.read(mpi)?)
+            } else {
+                (given(mpi, send.times(ranks)?, false)?, all.room())
+            };
+            let given = given.as_ref().map(|given| given.view());
+            let blocks = Blocks::Even(block_bytes);
+            let team = &mut served.team;
+            team.alltoall(&mut served.waiting, given, room.view_mut(), blocks, blocks)?;
+            all.written(mpi, &room)
+        }
+    })
+}
+
+/// MPI_Alltoallv and MPI_Alltoallw.
+///
+/// # Safety
+/// As [`from_root`].
+pub unsafe fn parts_to_parts(
+    communicator: usize,
+    send: Described,
+    receive: Described,
+) -> Option<c_int> {
+    serve(Call::Alltoall, communicator, |mpi, served| {
+        let ranks = served.team.ranks();
+        let is_in_place = mpi.is_in_place(send.address.cast_const().cast::<c_void>());
+        // SAFETY: the program's promise about its buffers and lists.
+        let describe = || unsafe {
+            let all = receive.checked(mpi, ranks)?;
+            if is_in_place {
+                let room = all.read(mpi)?;
+                return Ok((all, room, None));
+            }
+            let from = send.checked(mpi, ranks)?;
+            let given = from.read(mpi)?;
+            let room = all.room();
+            Ok((all, room, Some((from, given))))
+        };
+        let described = describe();
+        let (all, mut room, from) = or_refuse(described, served, Uneven::Alltoall)?;
+        // SAFETY: as above.
+        unsafe {
+            let taken = Blocks::Uneven(&all.blocks);
+            let (given, blocks) = match &from {
+                Some((from, given)) => (Some(given.view()), Blocks::Uneven(&from.blocks)),
+                None => (None, taken),
+            };
+            let team = &mut served.team;
+            team.alltoall(&mut served.waiting, given, room.view_mut(), blocks, taken)?;
+            all.written(mpi, &room)
+        }
+    })
+}

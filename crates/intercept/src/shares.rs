@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What calls with a block for each rank have in common. Called by movement and exchange.
+
+use weft_collectives::Uneven;
+
+use crate::agreement::Served;
+use crate::buffers::{Bytes, Data, LONGEST_BYTES};
+use crate::mpi::Mpi;
+use crate::outcome::Stop;
+
+/// Whether a block of so many bytes for each rank is short enough; alike on all ranks.
+///
+/// # Errors
+/// [`Stop::Left`] if it is not.
+#[inline]
+pub fn within(block_bytes: usize, served: &Served) -> Result<(), Stop> {
+    let total_bytes = block_bytes.checked_mul(served.team.ranks());
+    if total_bytes.is_some_and(|total_bytes| total_bytes <= LONGEST_BYTES) {
+        Ok(())
+    } else {
+        Err(Stop::Left)
+    }
+}
+
+/// What a rank gives; `None` if that lies in its other buffer.
+///
+/// # Errors
+/// As [`Data::checked`], and [`Stop::Code`].
+///
+/// # Safety
+/// The data must be readable as they are described.
+#[inline]
+pub unsafe fn given(mpi: &Mpi, send: Data, is_in_place: bool) -> Result<Option<Bytes>, Stop> {
+    if is_in_place {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { send.checked(mpi)?.read(mpi).map(Some) }
+}
+
+/// What a rank has found of its arguments in a call whose lengths the others do not know. A rank
+/// that cannot be served tells the others so, and all leave the call to the MPI.
+///
+/// # Errors
+/// [`Stop::Left`], [`Stop::Fault`].
+pub fn or_refuse<T>(found: Result<T, Stop>, served: &mut Served, call: Uneven) -> Result<T, Stop> {
+    if found.is_err() {
+        served.team.refuse(&mut served.waiting, call)?;
+    }
+    found
+}
