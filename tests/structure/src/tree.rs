@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// The folders that hold what people write; everything else in the root is a build product or
 /// settings.
-const FOLDERS: [&str; 7] = ["crates", "tools", "tests", "fuzz", "scripts", "docs", ".ci"];
+const FOLDERS: [&str; 8] = [
+    "crates", "mount", "tools", "tests", "fuzz", "scripts", "docs", ".ci",
+];
 
 /// File names and endings that are text written by people.
 const TEXT_ENDINGS: [&str; 8] = ["rs", "md", "toml", "sh", "py", "c", "h", "txt"];
