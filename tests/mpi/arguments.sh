@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What the runs of MPI programs begin with: their command line, [--full] [--transport T]
-# [--mpi NAME]... [SUITE]..., and their folders. Sourced in the root of the tree by a run.sh, which
-# has set RUN to its own path; its suites lie beside it in suites/.
+# [--collectives WHO] [--mpi NAME]... [SUITE]..., and their folders. Sourced in the root of the tree
+# by a run.sh, which has set RUN to its own path; its suites lie beside it in suites/.
 
 ROOT=$PWD
 # shellcheck source=tests/reports.sh
@@ -44,7 +44,7 @@ no_suite() {
 
 # read_arguments ARGUMENTS...
 read_arguments() {
-    FULL=no TRANSPORT=weft mpis=() suites=()
+    FULL=no TRANSPORT=weft COLLECTIVES=auto mpis=() suites=()
     while [ $# -gt 0 ]; do
         case $1 in
         --full) FULL=yes ;;
@@ -52,6 +52,12 @@ read_arguments() {
             TRANSPORT=${2:-}
             [[ $TRANSPORT =~ ^(weft|native|tcp)$ ]] ||
                 usage "--transport is '$TRANSPORT'; it must be weft, native or tcp"
+            shift
+            ;;
+        --collectives)
+            [[ ${2:-} =~ ^(auto|weft|mpi)$ ]] ||
+                usage "--collectives is '${2:-}'; it must be auto, weft or mpi"
+            COLLECTIVES=$2
             shift
             ;;
         --mpi)
@@ -69,5 +75,5 @@ read_arguments() {
         shift
     done
     [ ${#mpis[@]} -gt 0 ] || mpis=(debian-openmpi openmpi mpich intel)
-    export FULL TRANSPORT
+    export FULL TRANSPORT COLLECTIVES
 }

@@ -39,7 +39,7 @@ weft_run() {
     # Without this a run that silently fell back to another transport would pass.
     [ "$transport" = weft ] && must=(--require-weft)
     "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" --timeout "$seconds" \
-        "${must[@]}" -- "$@"
+        --collectives "${COLLECTIVES:-auto}" "${must[@]}" -- "$@"
 }
 
 # program_for MPI SOURCE: compiles the C program against this MPI once, and prints where it lies.

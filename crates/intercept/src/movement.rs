@@ -7,7 +7,8 @@ use std::ffi::c_int;
 use weft_collectives::{Blocks, Uneven};
 
 use crate::buffers::{Bytes, Data};
-use crate::communicators::{Call, serve};
+use crate::calls::Call;
+use crate::communicators::serve;
 use crate::outcome::Stop;
 use crate::parts::Described;
 use crate::shares::{given, or_refuse, within};

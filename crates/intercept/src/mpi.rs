@@ -8,7 +8,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use weft_mpi_abi::{Abi, Constant, Place, recognise};
+use weft_mpi_abi::{Abi, Constant, LONGEST_STRING_BYTES, Place, recognise};
 use weft_os::loaded::{self, Loaded};
 
 use crate::datatypes::Datatypes;
@@ -83,8 +83,7 @@ fn interface(find: &impl Fn(&CStr) -> Option<NonNull<c_void>>) -> Option<Abi> {
     let function = find(c"PMPI_Get_library_version")?;
     // SAFETY: this is the standard's type for that name.
     let version = unsafe { std::mem::transmute::<*mut c_void, Version>(function.as_ptr()) };
-    // MPI_MAX_LIBRARY_VERSION_STRING is at most 8192 (specified by MPICH and the standard).
-    let mut text = vec![0u8; 8192 + 1];
+    let mut text = vec![0u8; LONGEST_STRING_BYTES + 1];
     let mut length = 0;
     // SAFETY: the room is what the function may use.
     unsafe { version(text.as_mut_ptr().cast(), &mut length) };

@@ -9,7 +9,8 @@ use weft_memory::{BytesView, BytesViewMut};
 
 use crate::agreement::Served;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
-use crate::communicators::{Call, serve};
+use crate::calls::Call;
+use crate::communicators::serve;
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::List;

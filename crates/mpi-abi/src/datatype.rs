@@ -122,14 +122,36 @@ pub const ALL: [Datatype; 47] = [
     row(c"ompi_mpi_2int", 0x4c00_0816, 0x22b, Kind::Pair),  // MPI_2INT
 ];
 
+/// `MPI_CHAR`.
+pub const CHAR: Constant = ALL[0].handle;
 /// `MPI_BYTE`.
-pub const BYTE: Constant = Constant::new(c"ompi_mpi_byte", 0x4c00_010d, 0x247);
+pub const BYTE: Constant = ALL[3].handle;
 /// `MPI_INT`.
-pub const INT: Constant = Constant::new(c"ompi_mpi_int", 0x4c00_0405, 0x209);
+pub const INT: Constant = ALL[8].handle;
+/// `MPI_LONG`.
+pub const LONG: Constant = ALL[10].handle;
+/// `MPI_FLOAT`.
+pub const FLOAT: Constant = ALL[14].handle;
+/// `MPI_DOUBLE`.
+pub const DOUBLE: Constant = ALL[15].handle;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_types_with_names_of_their_own_are_those_of_the_table() {
+        for (one, symbol) in [
+            (CHAR, c"ompi_mpi_char"),
+            (BYTE, c"ompi_mpi_byte"),
+            (INT, c"ompi_mpi_int"),
+            (LONG, c"ompi_mpi_long"),
+            (FLOAT, c"ompi_mpi_float"),
+            (DOUBLE, c"ompi_mpi_double"),
+        ] {
+            assert_eq!(one.open_mpi, symbol);
+        }
+    }
 
     #[test]
     fn no_two_types_have_one_handle() {

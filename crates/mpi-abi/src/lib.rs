@@ -84,7 +84,56 @@ pub const COMM_NULL: Constant = Constant::new(c"ompi_mpi_comm_null", 0x0400_0000
 /// `MPI_DATATYPE_NULL`.
 pub const DATATYPE_NULL: Constant = Constant::new(c"ompi_mpi_datatype_null", 0x0c00_0000, 0x200);
 
+/// `MPI_ERRORS_RETURN`.
+pub const ERRORS_RETURN: Constant = Constant::new(c"ompi_mpi_errors_return", 0x5400_0001, 0x142);
+/// `MPI_INFO_NULL`.
+pub const INFO_NULL: Constant = Constant::new(c"ompi_mpi_info_null", 0x1c00_0000, 0x130);
+
+/// Room for the longest string that an interface returns: `MPI_MAX_LIBRARY_VERSION_STRING` is 8192
+/// in MPICH and in the standard (specified).
+pub const LONGEST_STRING_BYTES: usize = 8192;
+
 impl Abi {
+    /// How people call the family.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "Open MPI",
+            Self::Mpich => "MPICH",
+            Self::Standard => "the standard interface",
+        }
+    }
+
+    /// Bytes of one handle in an array of handles.
+    pub const fn handle_bytes(self) -> usize {
+        match self {
+            Self::OpenMpi | Self::Standard => size_of::<usize>(),
+            Self::Mpich => size_of::<c_int>(),
+        }
+    }
+
+    /// `MPI_PROC_NULL`.
+    pub const fn null_process(self) -> c_int {
+        match self {
+            Self::OpenMpi => -2,
+            Self::Mpich => -1,
+            Self::Standard => -3,
+        }
+    }
+
+    /// `MPI_LOCK_EXCLUSIVE` and `MPI_LOCK_SHARED`.
+    pub const fn lock_kind(self, exclusive: bool) -> c_int {
+        let exclusive_kind = match self {
+            Self::OpenMpi => 1,
+            Self::Mpich => 234,
+            Self::Standard => 301,
+        };
+        if exclusive {
+            exclusive_kind
+        } else {
+            exclusive_kind + 1
+        }
+    }
+
     /// A handle as a program passes it: without what stands beside it in the register.
     pub const fn handle(self, passed: usize) -> usize {
         match self {

@@ -77,5 +77,9 @@ const fn row(
     (operation, Constant::new(open_mpi, mpich, standard))
 }
 
+/// `MPI_MAX`.
+pub const MAX: Constant = ALL[0].1;
+/// `MPI_SUM`.
+pub const SUM: Constant = ALL[2].1;
 /// `MPI_MIN`.
 pub const MIN: Constant = ALL[1].1;

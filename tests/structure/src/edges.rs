@@ -84,9 +84,15 @@ pub const EDGES: [Edges; 19] = [
     },
     Edges {
         from: "weft-intercept",
-        to: &["weft-collectives", "weft-memory", "weft-os", "weft-mpi-abi"],
+        to: &[
+            "weft-collectives",
+            "weft-memory",
+            "weft-os",
+            "weft-mpi-abi",
+            "weft-facts",
+        ],
         reason: "stands before MPI's collectives: maps a communicator's segment, knows MPIs' \
-            handles",
+            handles and the variable of reports",
     },
     Edges {
         from: "weft-collectives",
@@ -151,7 +157,12 @@ pub const TEST_EDGES: [Edges; 2] = [
 ];
 
 /// The few edges from tools down into crates/: tools talk to a job from outside it.
-pub const TOOL_EDGES: [Edges; 4] = [
+pub const TOOL_EDGES: [Edges; 5] = [
+    Edges {
+        from: "weft-mpi",
+        to: &["weft-mpi-abi"],
+        reason: "MPIs' constants stand once, for benchmarks and for the library in the job",
+    },
     Edges {
         from: "weft-launch",
         to: &["weft-seal", "weft-os", "weft-facts"],

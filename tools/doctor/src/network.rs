@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
-use weft_launch::report::size;
+use weft_launch::counted::size;
 use weft_os::alike::{self, Kind};
 use weft_os::datagrams::ReceiveBatch;
 use weft_os::interface::{self, InterfaceAddress};

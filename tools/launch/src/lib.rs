@@ -35,8 +35,8 @@
 //!   host (`--collectives`).
 //! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`).
 //! - `job_key`: what the ranks know each other by between hosts.
-//! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the
-//!   user.
+//! - `report`: a socket for what the ranks' providers have to say; `collective_calls`: and what
+//!   became of their collectives; `counted`: numbers in words. `talk`: what is said to the user.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
 //! - `leftovers`, `sessions`: what ranks and daemons that were killed have left in /dev/shm and in
 //!   the folder for temporary files, removed.
@@ -67,9 +67,11 @@ pub mod binding;
 pub mod calls;
 mod caution;
 pub mod choose;
+pub mod collective_calls;
 pub mod collectives;
 pub mod command;
 pub mod cores;
+pub mod counted;
 pub mod dev_shm;
 pub mod discover;
 pub mod elf;
@@ -397,6 +399,9 @@ fn conclude(arguments: &Arguments, job: &Job, summary: &Summary, usage: Usage, e
     }
     if !arguments.quiet && summary.processes > 0 {
         say!("weft: {}", summary.line(ranks));
+    }
+    if let Some(words) = collective_calls::line(&summary.collectives).filter(|_| !arguments.quiet) {
+        say!("weft: {words}");
     }
     if let Some(warning) = outcome::warning(usage, summary, ranks, ending) {
         say!("weft: warning: {warning}");

@@ -18,6 +18,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::collective_calls::{self, Collective};
+use crate::counted::{grouped, in_parentheses, size};
+
 /// The variable that tells the provider where to report to: the name of the socket without the
 /// leading NUL.
 pub const VARIABLE: &str = weft_facts::parameter::REPORT.variable;
@@ -45,7 +48,7 @@ impl Traffic {
     }
 }
 
-/// One endpoint's report.
+/// One endpoint's report, or one process's of its collectives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The provider's version.
@@ -74,6 +77,9 @@ pub struct Report {
     /// Operations that ended in an error.
     #[serde(default)]
     pub errors: u64,
+    /// Calls of collectives by name; such a report says nothing of an endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collectives: Option<BTreeMap<String, Collective>>,
 }
 
 /// The sum over all reports of a job.
@@ -91,6 +97,8 @@ pub struct Summary {
     pub unexpected: u64,
     /// Operations that ended in an error.
     pub errors: u64,
+    /// Calls of collectives, all ranks' together, by name.
+    pub collectives: BTreeMap<String, Collective>,
     /// Connections that brought no report.
     pub unreadable: u32,
 }
@@ -105,6 +113,10 @@ impl Summary {
         };
         let (mut opened, mut closed) = (BTreeSet::new(), BTreeSet::new());
         for report in reports {
+            if let Some(collectives) = &report.collectives {
+                collective_calls::add(&mut summary.collectives, collectives);
+                continue;
+            }
             opened.insert((report.host.as_str(), report.pid));
             if !report.opened {
                 closed.insert((report.host.as_str(), report.pid));
@@ -137,22 +149,8 @@ impl Summary {
     #[must_use]
     pub fn line(&self, ranks: u32) -> String {
         let total = self.total();
-        let mut by_count: Vec<(&String, u64)> = self
-            .sent
-            .iter()
-            .map(|(name, traffic)| (name, traffic.messages))
-            .filter(|(_, messages)| *messages > 0)
-            .collect();
-        by_count.sort_by_key(|&(name, messages)| (std::cmp::Reverse(messages), name));
-        let parts: Vec<String> = by_count
-            .iter()
-            .map(|(name, messages)| format!("{} {}", name.replace('_', " "), grouped(*messages)))
-            .collect();
-        let parts = if parts.is_empty() {
-            String::new()
-        } else {
-            format!(" ({})", parts.join(", "))
-        };
+        let sent = self.sent.iter();
+        let parts = in_parentheses(sent.map(|(name, traffic)| (name, traffic.messages)));
         let errors = match self.errors {
             0 => String::new(),
             1 => ", 1 error".to_owned(),
@@ -169,44 +167,6 @@ impl Summary {
             grouped(total.messages),
             size(total.bytes)
         )
-    }
-}
-
-/// A number with commas between thousands.
-#[must_use]
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A number of bytes in the largest unit that leaves at least 1, with one digit after the point.
-#[must_use]
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "one digit after the point is shown"
-)]
-pub fn size(bytes: u64) -> String {
-    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = bytes as f64;
-    let mut unit = "B";
-    for next in units {
-        if value < 1024.0 {
-            break;
-        }
-        value /= 1024.0;
-        unit = next;
-    }
-    if unit == "B" {
-        format!("{bytes} B")
-    } else {
-        format!("{value:.1} {unit}")
     }
 }
 
@@ -337,6 +297,7 @@ mod tests {
             one,
             two,
             r#"{"weft":"0.1.0","pid":8}"#,
+            r#"{"weft":"0.1.0","pid":77,"collectives":{"scan":{"weft":2}}}"#,
             "nonsense",
             r#"{"pid":9}"#,
         ] {

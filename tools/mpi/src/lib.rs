@@ -53,7 +53,7 @@ mod table;
 pub mod threads;
 pub mod window;
 
-pub use abi::{Abi, Datatype, Operation};
+pub use abi::{Datatype, Operation};
 pub use buffer::Buffer;
 pub use communicator::Communicator;
 pub use entry::Form;
@@ -69,4 +69,5 @@ pub use session::{Session, ThreadLevel};
 pub use shape::Collective;
 pub use sleepers::Sleepers;
 pub use threads::Shared;
+pub use weft_mpi_abi::Abi;
 pub use window::{Origin, Window};

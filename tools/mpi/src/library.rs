@@ -6,13 +6,14 @@
 //! interface. Source: dlopen(3). The library is never closed: MPI libraries leave threads and exit
 //! handlers behind.
 
-use crate::abi::{self, Abi, LONGEST_STRING_BYTES};
+use crate::abi;
 use crate::error::{Error, Problem, Result};
 use crate::locate::Candidate;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
+use weft_mpi_abi::{Abi, LONGEST_STRING_BYTES};
 
 /// An MPI library in this process.
 pub struct Library {
@@ -94,7 +95,8 @@ impl Library {
         NonNull::new(unsafe { libc::dlsym(self.handle.as_ptr(), name.as_ptr()) })
     }
 
-    /// A function, as the pointer type `F`.
+    /// A function, as the pointer type `F`: the one that a program linked to this library calls,
+    /// which is a preloaded library's where one stands before it.
     ///
     /// # Safety
     /// `F` must be an `extern "C"` function pointer with the signature of the function of that
@@ -106,7 +108,10 @@ impl Library {
                 "only for function pointers"
             )
         };
-        let address = self.address(name).ok_or_else(|| self.lacks(name))?;
+        let own = self.address(name).ok_or_else(|| self.lacks(name))?;
+        // SAFETY: the name is a C string; dlsym looks through what is loaded.
+        let first = NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
+        let address = first.unwrap_or(own);
         // SAFETY: F is a function pointer of pointer size (asserted above), its signature is the
         // caller's promise.
         Ok(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })

@@ -7,9 +7,9 @@
 //! variables behind, and the launcher itself is one of the ancestors of the process, installed
 //! beside its library.
 
-use crate::abi::Abi;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use weft_mpi_abi::Abi;
 
 /// The variable that names the library outright (set by `weft run`).
 pub const LIBRARY_VARIABLE: &str = "WEFT_MPI_LIBRARY";
@@ -138,7 +138,8 @@ fn sonames(family: Option<Abi>) -> &'static [&'static str] {
     match family {
         Some(Abi::OpenMpi) => &["libmpi.so.40", "libmpi.so.80"],
         Some(Abi::Mpich) => &["libmpi.so.12", "libmpich.so.12"],
-        None => &["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"],
+        // The standard interface is refused (abi).
+        Some(Abi::Standard) | None => &["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"],
     }
 }
 

@@ -5,7 +5,7 @@
 //! Called by programs; calls locate and library once, then hands out communicators that use the
 //! function table.
 
-use crate::abi::{self, Abi, Datatype, Operation};
+use crate::abi::{Datatype, Operation};
 use crate::error::{Error, Problem, Result};
 use crate::library::{Library, read_string};
 use crate::locate::{self, Surroundings};
@@ -15,6 +15,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+use weft_mpi_abi::{Abi, Constant, Place};
 
 /// How many threads may call MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,15 +103,14 @@ impl Session {
         let abi = library.abi();
         let mut types = [0; Datatype::ALL.len()];
         for kind in Datatype::ALL {
-            types[kind as usize] = predefined(&library, kind.symbol(), kind.mpich_handle())?;
+            types[kind as usize] = predefined(&library, kind.handle())?;
         }
         let mut operations = [0; Operation::ALL.len()];
         for operation in Operation::ALL {
-            operations[operation as usize] =
-                predefined(&library, operation.symbol(), operation.mpich_handle())?;
+            operations[operation as usize] = predefined(&library, operation.handle())?;
         }
-        let world = predefined(&library, c"ompi_mpi_comm_world", abi::MPICH_COMM_WORLD)?;
-        let no_info = predefined(&library, c"ompi_mpi_info_null", abi::MPICH_INFO_NULL)?;
+        let world = predefined(&library, weft_mpi_abi::COMM_WORLD)?;
+        let no_info = predefined(&library, weft_mpi_abi::INFO_NULL)?;
         if INITIALISED.set(()).is_err() {
             return Err(Problem::AlreadyInitialised.into());
         }
@@ -140,8 +140,7 @@ impl Session {
 
     /// The handle of `MPI_ERRORS_RETURN`.
     pub(crate) fn errors_return(&self) -> Result<Handle> {
-        let mpich = abi::MPICH_ERRORS_RETURN;
-        predefined(&self.library, c"ompi_mpi_errors_return", mpich)
+        predefined(&self.library, weft_mpi_abi::ERRORS_RETURN)
     }
 
     /// How long `MPI_Init` took, without opening the library.
@@ -222,11 +221,11 @@ impl Session {
     }
 }
 
-/// A predefined handle: the address of an exported object for Open MPI, a fixed integer for MPICH.
-fn predefined(library: &Library, symbol: &std::ffi::CStr, mpich: usize) -> Result<Handle> {
-    match library.abi() {
-        Abi::Mpich => Ok(mpich),
-        Abi::OpenMpi => library
+/// A predefined handle: the address of an exported object for Open MPI, a fixed number for others.
+fn predefined(library: &Library, constant: Constant) -> Result<Handle> {
+    match constant.place(library.abi()) {
+        Place::Number(handle) => Ok(handle),
+        Place::Symbol(symbol) => library
             .address(symbol)
             .map(|address| address.as_ptr() as usize)
             .ok_or_else(|| {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The calls that may be served, how many of them went which way, and the report of that to
+//! `weft run`. Counted by communicators; sent once, at MPI_Finalize.
+//!
+//! The report is a line of JSON to the socket that FI_WEFT_REPORT names, as the provider's are
+//! (crates/provider). The text is put together by hand: numbers and fixed names need no library.
+
+use std::fmt::Write;
+
+use weft_os::local_socket::Connection;
+
+/// A collective, with its forms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// MPI_Barrier.
+    Barrier,
+    /// MPI_Bcast.
+    Bcast,
+    /// MPI_Reduce.
+    Reduce,
+    /// MPI_Allreduce.
+    Allreduce,
+    /// MPI_Gather and MPI_Gatherv.
+    Gather,
+    /// MPI_Allgather and MPI_Allgatherv.
+    Allgather,
+    /// MPI_Scatter and MPI_Scatterv.
+    Scatter,
+    /// MPI_Alltoall, MPI_Alltoallv and MPI_Alltoallw.
+    Alltoall,
+    /// MPI_Reduce_scatter and MPI_Reduce_scatter_block.
+    ReduceScatter,
+    /// MPI_Scan.
+    Scan,
+    /// MPI_Exscan.
+    Exscan,
+}
+
+/// What they are called in a report.
+const NAMES: [&str; 11] = [
+    "barrier",
+    "bcast",
+    "reduce",
+    "allreduce",
+    "gather",
+    "allgather",
+    "scatter",
+    "alltoall",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+];
+
+/// How many calls of each went which way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// Served by Weft.
+    weft: [u64; NAMES.len()],
+    /// Left to the MPI.
+    mpi: [u64; NAMES.len()],
+}
+
+impl Calls {
+    /// No calls.
+    pub const NONE: Self = Self {
+        weft: [0; NAMES.len()],
+        mpi: [0; NAMES.len()],
+    };
+
+    /// One more.
+    #[inline]
+    pub fn add(&mut self, call: Call, is_served: bool) {
+        let counts = if is_served {
+            &mut self.weft
+        } else {
+            &mut self.mpi
+        };
+        if let Some(count) = counts.get_mut(call as usize) {
+            *count += 1;
+        }
+    }
+
+    /// As many more as those.
+    pub fn add_all(&mut self, others: &Self) {
+        for (sum, count) in self.weft.iter_mut().zip(others.weft) {
+            *sum += count;
+        }
+        for (sum, count) in self.mpi.iter_mut().zip(others.mpi) {
+            *sum += count;
+        }
+    }
+
+    /// Tells whoever started the job, if it listens: a job must not end differently because nobody
+    /// does.
+    pub fn tell(&self) {
+        let socket = std::env::var(weft_facts::parameter::REPORT.variable).unwrap_or_default();
+        // "1" asks for words of the provider's (crates/provider, proof).
+        if socket.is_empty() || socket == "1" {
+            return;
+        }
+        let text = self.describe(weft_os::process::own_pid());
+        if let Ok(connection) = Connection::open(&socket) {
+            let _ = connection.send_bytes(text.as_bytes());
+        }
+    }
+
+    fn describe(&self, pid: u32) -> String {
+        let mut collectives = String::new();
+        for ((name, weft), mpi) in NAMES.iter().zip(self.weft).zip(self.mpi) {
+            let comma = if collectives.is_empty() { "" } else { "," };
+            if weft + mpi > 0 {
+                // Writing to a String cannot fail.
+                let _ = write!(
+                    collectives,
+                    r#"{comma}"{name}":{{"weft":{weft},"mpi":{mpi}}}"#
+                );
+            }
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        format!(r#"{{"weft":"{version}","pid":{pid},"collectives":{{{collectives}}}}}"#)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_says_which_calls_went_which_way() {
+        let mut calls = Calls::NONE;
+        calls.add(Call::Bcast, true);
+        calls.add(Call::Bcast, false);
+        let mut all = Calls::NONE;
+        all.add(Call::Exscan, false);
+        all.add_all(&calls);
+        let text = all.describe(7);
+        assert!(
+            text.ends_with(
+                r#""pid":7,"collectives":{"bcast":{"weft":1,"mpi":1},"exscan":{"weft":0,"mpi":1}}}"#
+            ),
+            "{text}"
+        );
+    }
+}
