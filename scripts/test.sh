@@ -4,7 +4,8 @@
 # about the tree, which are in `make check`; then each suite in tests/*/run.sh. A suite prints its
 # own lines and ends with `N passed, N failed, N skipped`; the last line here is the sum over all,
 # alone on its line. It is also written to report/test-summary.txt. `# NAME: N s` says how long each
-# took.
+# took. The suites in `beside` mostly wait for time limits; they run beside all others, and what they
+# print is shown when these have ended.
 #
 #   scripts/test.sh --build   only builds the Rust tests
 set -uo pipefail
@@ -13,7 +14,13 @@ cargo_test=(cargo test --workspace --exclude weft-structure --locked)
 if [ "${1:-}" = --build ]; then exec "${cargo_test[@]}" --quiet --no-run; fi
 passed=0 failed=0 skipped=0
 log=$(mktemp -d)
-trap 'rm -rf "$log"' EXIT
+started=()
+end_all() {
+    local id
+    for id in "${started[@]}"; do pkill -P "$id"; done # only where this script is interrupted
+    rm -rf "$log"
+}
+trap end_all EXIT
 
 add() {
     passed=$((passed + $1))
@@ -40,27 +47,54 @@ run_cargo() {
     printf '# cargo test: %s s\n' $((SECONDS - begin))
 }
 
-# run_suite SCRIPT: a suite that ends without its summary line counts as one failure.
-run_suite() {
-    local begin=$SECONDS last
-    printf -- '-- %s\n' "$1"
-    "$1" | tee "$log/suite"
-    local status=${PIPESTATUS[0]}
-    last=$(tail -n 1 "$log/suite")
+# judge SCRIPT STATUS SECONDS: counts what the suite printed into $log/NAME. A suite that ends
+# without its summary line counts as one failure.
+judge() {
+    local last
+    last=$(tail -n 1 "$log/${1//\//-}")
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
         add "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
-        if [ "$status" != 0 ] && [ "${BASH_REMATCH[2]}" = 0 ]; then add 0 1 0; fi
+        if [ "$2" != 0 ] && [ "${BASH_REMATCH[2]}" = 0 ]; then add 0 1 0; fi
     else
-        printf 'not ok - %s ended with status %s and without its summary line\n' "$1" "$status"
+        printf 'not ok - %s ended with status %s and without its summary line\n' "$1" "$2"
         add 0 1 0
     fi
-    printf '# %s: %s s\n' "$1" $((SECONDS - begin))
+    printf '# %s: %s s\n' "$1" "$3"
 }
 
+run_suite() {
+    local begin=$SECONDS
+    printf -- '-- %s\n' "$1"
+    "$1" | tee "$log/${1//\//-}"
+    judge "$1" "${PIPESTATUS[0]}" $((SECONDS - begin))
+}
+
+# start_beside SCRIPT, and end_beside SCRIPT, which waits for it.
+start_beside() {
+    local begin=$SECONDS
+    {
+        "$1" >"$log/${1//\//-}"
+        printf '%s %s\n' $? $((SECONDS - begin)) >"$log/ended${1//\//-}"
+    } &
+    started+=($!)
+}
+
+end_beside() {
+    local status=unknown seconds=0
+    printf -- '-- %s, beside the others\n' "$1"
+    cat "$log/${1//\//-}"
+    read -r status seconds <"$log/ended${1//\//-}"
+    judge "$1" "$status" "$seconds"
+}
+
+beside=(tests/testbed/run.sh)
+for suite in "${beside[@]}"; do start_beside "$suite"; done
 run_cargo
 for suite in tests/*/run.sh; do
-    [ -x "$suite" ] && run_suite "$suite"
+    [[ " ${beside[*]} " == *" $suite "* ]] || { [ -x "$suite" ] && run_suite "$suite"; }
 done
+wait "${started[@]}"
+for suite in "${beside[@]}"; do end_beside "$suite"; done
 
 mkdir -p report
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped" |
