@@ -4,11 +4,12 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build install uninstall deb packages check-packages demo test tests-built ready \
+.PHONY: help build install uninstall deb wheel packages check-packages demo test tests-built ready \
   check check-exports bench bench-network readme clean setup-build setup-demo setup-test \
   setup-packages
 
 PREFIX ?= /usr/local
+BUILT := $(shell sed -n 's/^cargo //p' packaging/files.txt)
 TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
 
 help:
@@ -16,7 +17,8 @@ help:
 	  'make demo    sets up, builds, compares Weft with each MPI'\''s own transport (report/)' \
 	  'make build   builds dist/bin/weft and the libraries in dist/lib/weft' \
 	  'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
-	  'make deb     the Debian package, in target/packages; make packages makes all there are' \
+	  'make deb     the Debian package, in target/packages; make wheel the wheel for pip' \
+	  'make packages   all packages' \
 	  'make check-packages   lintian and other judges; each package is installed and used' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
@@ -37,8 +39,7 @@ setup-packages: setup-build
 
 # dist/ then holds Weft as it is installed; packaging/files.txt lists it.
 build: setup-build
-	cargo build --release --locked -p weft -p weft-provider -p weft-heap -p weft-yield \
-	  -p weft-intercept
+	cargo build --release --locked $(BUILT:%=-p %)
 	@packaging/dist.sh $(TARGET_FOLDER)/release dist
 
 # Both copy or remove files, and build nothing.
@@ -47,10 +48,12 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install.sh uninstall
 
-# Into target/packages/, from dist/.
+# Into target/packages/: the Debian package from dist/, the wheel from a build for older systems.
 deb: setup-packages build
 	@packaging/deb.sh
-packages: deb
+wheel: setup-packages
+	@packaging/wheel.sh
+packages: deb wheel
 check-packages: packages
 	@packaging/check.sh
 

