@@ -162,6 +162,16 @@ need_tool() {
     printf '%s\n' "$version" >"$folder/installed.txt"
 }
 
+# need_bucket_judges: clients of S3 and a second server, which judge the server of the tests.
+need_bucket_judges() {
+    local folder=.env/bucket wanted=scripts/bucket.txt
+    if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
+    say "installing $wanted into $folder"
+    new_environment "$folder" --only-binary :all: -r "$wanted" ||
+        die "pip could not install $wanted"
+    cp "$wanted" "$folder/installed.txt"
+}
+
 # need_exports: what scripts/exports.txt pins, and no other dependencies: ParallelCluster would
 # bring a compiler of JavaScript along.
 need_exports() {
@@ -267,4 +277,5 @@ if [ "$tier" = test ]; then
     need_tool reframe reframe-hpc 4.9.3
     # Reads the output of weft bench ior.
     need_tool ior-parser ior-parser 0.1.1
+    need_bucket_judges
 fi
