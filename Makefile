@@ -4,9 +4,9 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build install uninstall deb wheel packages check-packages demo test tests-built ready \
-  check check-exports bench bench-network readme clean setup-build setup-demo setup-test \
-  setup-packages
+.PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
+  tests-built ready check check-exports bench bench-network readme clean setup-build setup-demo \
+  setup-test setup-packages
 
 PREFIX ?= /usr/local
 BUILT := $(shell sed -n 's/^cargo //p' packaging/files.txt)
@@ -16,6 +16,7 @@ help:
 	@printf '%s\n' \
 	  'make demo    sets up, builds, compares Weft with each MPI'\''s own transport (report/)' \
 	  'make build   builds dist/bin/weft and the libraries in dist/lib/weft' \
+	  'make build-mount   the bucket mount too, dist/bin/weft-mount: minutes, and Rust 1.94' \
 	  'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
 	  'make deb     the Debian package, in target/packages; make wheel the wheel for pip' \
 	  'make packages   all packages' \
@@ -41,6 +42,11 @@ setup-packages: setup-build
 build: setup-build
 	cargo build --release --locked $(BUILT:%=-p %)
 	@packaging/dist.sh $(TARGET_FOLDER)/release dist
+
+# It stands on AWS's SDK, 250 crates, which nothing else needs; so `make build` leaves it out.
+build-mount: build
+	cargo build --release --locked -p weft-daemon
+	install -m 755 $(TARGET_FOLDER)/release/weft-mount dist/bin/weft-mount
 
 # Both copy or remove files, and build nothing.
 install:

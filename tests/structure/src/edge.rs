@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::Finding;
-use crate::edges::{EDGES, Edges, TEST_EDGES, TOOL_EDGES};
+use crate::edges::{EDGES, Edges, MOUNT_EDGES, TEST_EDGES, TOOL_EDGES};
 use crate::room;
 
 /// The packages of one `cargo metadata --no-deps` answer that matter here.
@@ -15,7 +15,7 @@ use crate::room;
 pub struct Package {
     /// As in `Cargo.toml`.
     pub name: String,
-    /// `crates`, `tools`, `tests` or `fuzz`.
+    /// `crates`, `mount`, `tools`, `tests` or `fuzz`.
     pub area: String,
     /// Its folder relative to the root.
     pub folder: String,
@@ -124,8 +124,12 @@ fn check_name(package: &Package) -> Option<Finding> {
 
 fn check_edge(package: &Package, dependency: &Dependency, into: &str) -> Option<Finding> {
     let edges = match (package.area.as_str(), into) {
-        ("crates" | "tools", "tests") if dependency.is_dev => return None,
+        ("crates" | "mount" | "tools", "tests") if dependency.is_dev => return None,
         ("crates", _) => &EDGES[..],
+        // Servers for tests lie there too; nothing that ships may import them.
+        ("mount", "mount") if dependency.is_dev => return None,
+        ("mount", _) => &MOUNT_EDGES[..],
+        (_, "mount") if !dependency.is_dev => &[],
         ("tools", "crates" | "tests") => &TOOL_EDGES[..],
         // Between tools the compiler's ban on cycles is enough, and packages of tests may look at
         // everything.
@@ -270,14 +274,28 @@ mod tests {
     fn table_of_edges_has_no_cycle() {
         // Each crate may only name those below it in the table, or the two that stand beside the
         // flow. The edges of tests begin where the crate stands.
-        let at = |from: &str| EDGES.iter().position(|edges| edges.from == from);
-        for edges in EDGES.iter().chain(&TEST_EDGES) {
-            let index = at(edges.from).expect("every crate is in the table");
-            for to in edges.to {
-                let below = at(to).expect("every target is in the table");
-                assert!(below > index, "{} -> {to} does not go down", edges.from);
+        let tables = [(&EDGES[..], &TEST_EDGES[..]), (&MOUNT_EDGES[..], &[])];
+        for (table, of_tests) in tables {
+            let at = |from: &str| table.iter().position(|edges| edges.from == from);
+            for edges in table.iter().chain(of_tests) {
+                let index = at(edges.from).expect("every crate is in the table");
+                for to in edges.to {
+                    let below = at(to).expect("every target is in the table");
+                    assert!(below > index, "{} -> {to} does not go down", edges.from);
+                }
             }
         }
+    }
+
+    #[test]
+    fn mount_stands_apart_from_the_job_and_the_tools() {
+        let store = || package("mount/store", "weft-store", &[]);
+        let files = |to| package("mount/files", "weft-files", &[(to, true)]);
+        assert_eq!(check(&[store(), files("weft-store")]), []);
+        let ring = package("crates/ring", "weft-ring", &[]);
+        assert_eq!(check(&[ring, files("weft-ring")]).len(), 1);
+        let tool = package("tools/bench", "weft-bench", &[("weft-store", true)]);
+        assert_eq!(check(&[store(), tool]).len(), 1);
     }
 
     #[test]

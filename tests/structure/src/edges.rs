@@ -141,6 +141,31 @@ pub const EDGES: [Edges; 19] = [
     },
 ];
 
+/// The edges of the bucket mount (mount/), from the top down. Imports go downwards only, and none
+/// goes into crates/ or tools/.
+pub const MOUNT_EDGES: [Edges; 4] = [
+    Edges {
+        from: "weft-daemon",
+        to: &["weft-files", "weft-s3", "weft-store"],
+        reason: "puts a store and the file layer behind FUSE",
+    },
+    Edges {
+        from: "weft-files",
+        to: &["weft-store"],
+        reason: "files over any store, known by its traits alone",
+    },
+    Edges {
+        from: "weft-s3",
+        to: &["weft-store"],
+        reason: "one store; the only crate that names the SDK",
+    },
+    Edges {
+        from: "weft-store",
+        to: &[],
+        reason: "the words of a store, and one in memory for tests",
+    },
+];
+
 /// What tests, benches and examples of a crate may import besides: crates further down that the
 /// crate itself knows by traits alone. Crates that exist for tests (`tests/`) are open to all.
 pub const TEST_EDGES: [Edges; 2] = [

@@ -20,7 +20,7 @@ pub struct Room {
 }
 
 /// The only crates with `unsafe` code.
-pub const UNSAFE: [Room; 12] = [
+pub const UNSAFE: [Room; 11] = [
     Room {
         folder: "crates/fabric-sys",
         reason: "C structures, and reading through the pointers in them",
@@ -65,10 +65,6 @@ pub const UNSAFE: [Room; 12] = [
     Room {
         folder: "tools/soak",
         reason: "libfabric is bound at run time; fork, devices, priorities have no safe call",
-    },
-    Room {
-        folder: "tools/mount",
-        reason: "file system callbacks",
     },
 ];
 

@@ -4,8 +4,8 @@
 //! Calls `weft_launch::run`, its `exec`, `env`, `node_agent` and `bind`, `weft_bench::run`,
 //! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_job::import::run`,
 //! `weft_job::export::run`, `weft_netsim::run` and `weft_soak::run`; `completions.rs` and
-//! `manual.rs` write what shells and man(1) read. Nothing is decided here but what the system's
-//! signals do.
+//! `manual.rs` write what shells and man(1) read, and `mount.rs` finds `weft-mount`. Nothing is
+//! decided here but what the system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod command_line;
 mod completions;
 mod help_text;
 mod manual;
+mod mount;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -89,6 +90,9 @@ enum Tool {
     /// Watch your running jobs on this machine: messages and bytes by process and remote
     #[command(disable_help_flag = true)]
     Top(Words),
+    /// Mount a bucket of S3 on a folder
+    #[command(disable_help_flag = true)]
+    Mount(Words),
     /// Show the version, the MPIs found, the machine, and every parameter
     #[command(disable_help_flag = true)]
     Info(Words),
@@ -169,6 +173,7 @@ fn main() -> ExitCode {
         Tool::Sim(Words { words }) => weft_netsim::run(words),
         Tool::Soak(Words { words }) => weft_soak::run(words),
         Tool::Top(Words { words }) => weft_doctor::top::run(words),
+        Tool::Mount(Words { words }) => mount::run(words),
         Tool::Info(Words { words }) => weft_doctor::info(words),
         Tool::Completions { shell } => completions::print(shell, &Command::command()),
         Tool::Manual { folder } => manual::write(&folder, &Command::command()),

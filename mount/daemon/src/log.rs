@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where messages go: standard error while there is a shell, and behind it a file of
+//! `--log-directory` or the system's log. One line each.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// syslog(3): facility daemon, severity warning.
+const PRIORITY: u32 = 3 << 3 | 4;
+
+enum Target {
+    Shell,
+    File(File),
+    System(UnixDatagram),
+}
+
+static TARGET: Mutex<Target> = Mutex::new(Target::Shell);
+
+/// Tells one line.
+pub fn tell(line: &str) {
+    let mut target = TARGET.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    // There is nowhere to tell that telling failed.
+    let _ = match &mut *target {
+        Target::Shell => writeln!(io::stderr(), "weft-mount: {line}"),
+        Target::File(file) => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            let seconds = now.map_or(0.0, |now| now.as_secs_f64());
+            writeln!(file, "{seconds:.3} {process} {line}")
+        }
+        Target::System(socket) => {
+            let text = format!("<{PRIORITY}>weft-mount[{process}]: {line}");
+            socket.send_to(text.as_bytes(), "/dev/log").map(drop)
+        }
+    };
+}
+
+/// Opens the log that messages go to behind the shell.
+///
+/// # Errors
+/// Where the folder's file cannot be written.
+pub fn leave_shell(folder: Option<&Path>) -> io::Result<()> {
+    let target = match folder {
+        Some(folder) => Target::File(
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(folder.join("weft-mount.log"))?,
+        ),
+        None => Target::System(UnixDatagram::unbound()?),
+    };
+    *TARGET.lock().unwrap_or_else(PoisonError::into_inner) = target;
+    Ok(())
+}

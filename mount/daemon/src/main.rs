@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The command `weft-mount`: shows a bucket of S3 as a folder. `weft mount` runs it.
+//!
+//! - [`options`]: the command line.
+//! - [`background`]: goes on behind the shell once the folder can be used.
+//! - [`place`]: whether the folder can be mounted on; clears what a dead mount left.
+//! - [`serving`]: store, files and FUSE together, until the mount ends.
+//! - [`face`]: FUSE's calls as calls of `mount/files`.
+//! - [`log`]: where messages go.
+#![forbid(unsafe_code)]
+
+mod background;
+mod face;
+mod log;
+mod options;
+mod place;
+mod serving;
+mod trouble;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use options::Options;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let done = if options.foreground || background::is_child() {
+        serving::serve(&options)
+    } else {
+        background::start()
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(trouble) => {
+            eprintln!("weft-mount: {trouble}");
+            ExitCode::from(trouble.exit_code())
+        }
+    }
+}

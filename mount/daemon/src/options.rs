@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The command line. Options have the names of Mountpoint for Amazon S3 where they mean the same.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::trouble::Trouble;
+
+/// Shows a bucket of S3 as a folder
+#[derive(Debug, Clone, Parser)]
+#[command(name = "weft-mount", version, after_help = EXAMPLES)]
+pub struct Options {
+    /// The bucket: NAME, or s3://NAME/PREFIX
+    pub bucket: String,
+    /// An empty folder
+    pub directory: PathBuf,
+    /// Show only keys that begin so; it ends in /
+    #[arg(long)]
+    pub prefix: Option<String>,
+    #[command(flatten)]
+    pub reach: ReachOptions,
+    #[command(flatten)]
+    pub access: AccessOptions,
+    /// How long names and attributes are believed, in seconds; `indefinite`, or `minimal`
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = time_to_live)]
+    pub metadata_ttl: Duration,
+    /// Memory for file contents, as 512m or 2g
+    #[arg(long, value_name = "SIZE", default_value = "512m", value_parser = size)]
+    pub memory_target: u64,
+    /// Threads that take calls of the kernel
+    #[arg(long, value_name = "COUNT", default_value = "2",
+          value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub max_threads: u16,
+    /// Stay before the shell; messages go to standard error
+    #[arg(long, short)]
+    pub foreground: bool,
+    /// A folder for the log, in place of the system's
+    #[arg(long, short, value_name = "FOLDER")]
+    pub log_directory: Option<PathBuf>,
+}
+
+/// Where the bucket is, and who asks.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ReachOptions {
+    /// The bucket's region
+    #[arg(long)]
+    pub region: Option<String>,
+    /// The address of a store other than AWS, as http://127.0.0.1:9000
+    #[arg(long, value_name = "URL")]
+    pub endpoint_url: Option<String>,
+    /// ADDRESS/BUCKET in place of BUCKET.ADDRESS; the default for addresses that are not AWS's
+    #[arg(long)]
+    pub force_path_style: bool,
+    /// A profile of ~/.aws
+    #[arg(long)]
+    pub profile: Option<String>,
+    /// Ask without credentials
+    #[arg(long)]
+    pub no_sign_request: bool,
+    /// Checksums of what is written: crc64nvme, or off for stores that do not know it
+    #[arg(long, value_name = "WHICH", default_value = "crc64nvme",
+          value_parser = ["crc64nvme", "off"])]
+    pub upload_checksums: String,
+}
+
+/// Who may do what.
+#[derive(Debug, Clone, clap::Args)]
+pub struct AccessOptions {
+    /// Refuse all writes
+    #[arg(long)]
+    pub read_only: bool,
+    /// Let other users in
+    #[arg(long, conflicts_with = "allow_root")]
+    pub allow_other: bool,
+    /// Let root in, beside the user who mounts
+    #[arg(long)]
+    pub allow_root: bool,
+    /// Owner of files [default: who mounts]
+    #[arg(long)]
+    pub uid: Option<u32>,
+    /// Group of files [default: of who mounts]
+    #[arg(long)]
+    pub gid: Option<u32>,
+    /// Mode of folders, octal
+    #[arg(long, value_name = "MODE", default_value = "0755", value_parser = octal)]
+    pub dir_mode: u16,
+    /// Mode of files, octal
+    #[arg(long, value_name = "MODE", default_value = "0644", value_parser = octal)]
+    pub file_mode: u16,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weft-mount my-bucket /mnt/data
+  weft-mount s3://my-bucket/run7/ /mnt/data --read-only --metadata-ttl indefinite
+  weft-mount data /mnt/data --endpoint-url http://127.0.0.1:9000
+  umount /mnt/data
+
+Exit codes: 0 mounted (with --foreground: unmounted), 1 failed, 2 wrong usage.";
+
+/// Chosen: longer than any mount lives.
+const INDEFINITE: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// Chosen: a cache below this holds less than the pieces of one reader.
+const SMALLEST_TARGET_BYTES: u64 = 64 << 20;
+
+impl Options {
+    /// The bucket's name, and what the mount's keys begin with.
+    ///
+    /// # Errors
+    /// Names that no bucket can have; prefixes that end in no `/`.
+    pub fn bucket_and_prefix(&self) -> Result<(String, String), Trouble> {
+        let address = self.bucket.strip_prefix("s3://").unwrap_or(&self.bucket);
+        let (name, path) = address.split_once('/').unwrap_or((address, ""));
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        if name.len() < 3 || name.len() > 63 || !name.chars().all(fits) {
+            return Err(Trouble::Usage(format!(
+                "`{name}` is no name of a bucket: those have 3 to 63 letters, digits, `-`, `.`, \
+                 `_`. Give NAME or s3://NAME/PREFIX"
+            )));
+        }
+        let mut prefix = path.to_owned();
+        if let Some(more) = &self.prefix {
+            if !path.is_empty() {
+                return Err(Trouble::Usage(format!(
+                    "two prefixes, `{path}` and `{more}`; give one of them"
+                )));
+            }
+            more.clone_into(&mut prefix);
+        }
+        if !prefix.is_empty() && !prefix.ends_with('/') {
+            prefix.push('/');
+        }
+        if prefix.starts_with('/') || prefix.contains("//") {
+            return Err(Trouble::Usage(format!(
+                "the prefix `{prefix}` has an empty part; give it as `a/b/`"
+            )));
+        }
+        Ok((name.to_owned(), prefix))
+    }
+
+    /// What the client is made of.
+    pub fn store(&self, bucket: String) -> weft_s3::Options {
+        let elsewhere = |url: &String| !url.contains("amazonaws.com");
+        weft_s3::Options {
+            bucket,
+            region: self.reach.region.clone(),
+            endpoint_url: self.reach.endpoint_url.clone(),
+            path_style: self.reach.force_path_style
+                || self.reach.endpoint_url.as_ref().is_some_and(elsewhere),
+            profile: self.reach.profile.clone(),
+            unsigned: self.reach.no_sign_request,
+            upload_checksums: self.reach.upload_checksums != "off",
+        }
+    }
+}
+
+fn octal(text: &str) -> Result<u16, String> {
+    let mode = u16::from_str_radix(text, 8).ok();
+    let mode = mode.filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "a mode is octal, 0 to 0777".to_owned())
+}
+
+fn time_to_live(text: &str) -> Result<Duration, String> {
+    match text {
+        "indefinite" => Ok(INDEFINITE),
+        "minimal" => Ok(Duration::ZERO),
+        _ => {
+            let seconds = text.parse::<f64>().ok();
+            let seconds = seconds.filter(|s| (0.0..=INDEFINITE.as_secs_f64()).contains(s));
+            seconds
+                .map(Duration::from_secs_f64)
+                .ok_or_else(|| "give seconds, `indefinite`, or `minimal`".to_owned())
+        }
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let unit = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" => Some(1),
+        "k" => Some(1 << 10),
+        "m" => Some(1 << 20),
+        "g" => Some(1u64 << 30),
+        _ => None,
+    };
+    let number = digits.parse::<u64>().ok();
+    let bytes = number
+        .zip(unit)
+        .and_then(|(number, unit)| number.checked_mul(unit));
+    let bytes = bytes.ok_or_else(|| "give a size as 512m or 2g".to_owned())?;
+    if bytes < SMALLEST_TARGET_BYTES {
+        return Err("the least is 64m".to_owned());
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(words: &[&str]) -> Options {
+        Options::parse_from([&["weft-mount"], words].concat())
+    }
+
+    #[test]
+    fn bucket_is_a_name_or_an_address_with_a_prefix() {
+        let parse = |words: &[&str]| options(words).bucket_and_prefix();
+        let both = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(parse(&["data", "/m"]).unwrap(), both("data", ""));
+        assert_eq!(
+            parse(&["s3://data/a/b", "/m"]).unwrap(),
+            both("data", "a/b/")
+        );
+        let words = ["data", "/m", "--prefix", "a/"];
+        assert_eq!(parse(&words).unwrap(), both("data", "a/"));
+        for wrong in ["x", "a b c", "s3://data//a", "s3:///data"] {
+            let trouble = parse(&[wrong, "/m"]).unwrap_err();
+            assert_eq!(trouble.exit_code(), 2, "{wrong}: {trouble}");
+        }
+        assert!(parse(&["s3://data/a", "/m", "--prefix", "b/"]).is_err());
+    }
+
+    #[test]
+    fn sizes_and_times_are_read_and_nonsense_is_refused() {
+        assert_eq!(size("512m"), Ok(512 << 20));
+        assert_eq!(size("2g"), Ok(2 << 30));
+        for wrong in ["", "m", "1t", "12", "-1m", "99999999999999999999g"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(time_to_live("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(time_to_live("minimal"), Ok(Duration::ZERO));
+        for wrong in ["-1", "soon", "inf", "nan"] {
+            assert!(time_to_live(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(octal("0640"), Ok(0o640));
+        assert!(octal("1777").is_err() && octal("rw").is_err());
+    }
+}

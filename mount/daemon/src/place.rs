@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether the folder can be mounted on, and FUSE used. What a mount of ours left that was killed
+//! is cleared away.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, umount2};
+
+use crate::log;
+use crate::trouble::Trouble;
+
+/// What the source of each mount of this program begins with, in proc(5)'s mountinfo.
+pub const SOURCE: &str = "weft:";
+
+/// The folder's whole path, if it can be mounted on.
+///
+/// # Errors
+/// What keeps it from that.
+pub fn check(folder: &Path) -> Result<PathBuf, Trouble> {
+    let place = |cause: String| Trouble::Place {
+        folder: folder.to_owned(),
+        cause,
+    };
+    clear_dead(folder)?;
+    let path = folder.canonicalize().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => place("it is not there. Make it: mkdir -p".to_owned()),
+        _ => place(format!("{error}")),
+    })?;
+    if !path.is_dir() {
+        return Err(place("it is no folder".to_owned()));
+    }
+    if is_ours(&path) {
+        return Err(place(format!(
+            "a bucket is mounted there already. Unmount it first: umount {}",
+            path.display()
+        )));
+    }
+    let mut entries = fs::read_dir(&path).map_err(|error| place(format!("{error}")))?;
+    if let Some(Ok(entry)) = entries.next() {
+        return Err(place(format!(
+            "it has something in it (`{}`), which the mount would hide. Give an empty folder",
+            entry.file_name().to_string_lossy()
+        )));
+    }
+    Ok(path)
+}
+
+/// Whether the kernel's side is there and may be used.
+///
+/// # Errors
+/// What is missing.
+pub fn check_fuse() -> Result<(), Trouble> {
+    let opened = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse");
+    let remedy = match opened.as_ref().map_err(std::io::Error::kind) {
+        Ok(_) => return Ok(()),
+        Err(ErrorKind::NotFound) => {
+            "Load the kernel's module (modprobe fuse); give a container the device (--device \
+             /dev/fuse)."
+        }
+        Err(ErrorKind::PermissionDenied) => {
+            "Mount as root, or let users have the device: chmod 666 /dev/fuse."
+        }
+        Err(_) => "Look whether the kernel has FUSE (CONFIG_FUSE_FS).",
+    };
+    let error = opened.expect_err("it was not opened");
+    Err(Trouble::Fuse(format!(
+        "cannot use /dev/fuse: {error}. {remedy}"
+    )))
+}
+
+/// A mount whose process was killed answers nothing but ENOTCONN until it is taken away.
+fn clear_dead(folder: &Path) -> Result<(), Trouble> {
+    let Err(error) = fs::metadata(folder) else {
+        return Ok(());
+    };
+    if error.raw_os_error() != Some(Errno::ENOTCONN as i32) {
+        return Ok(());
+    }
+    let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    if !is_ours(&path) {
+        return Err(Trouble::Place {
+            folder: folder.to_owned(),
+            cause: format!(
+                "a dead mount of another program is there. Unmount it first: umount -l {}",
+                path.display()
+            ),
+        });
+    }
+    umount2(&path, MntFlags::MNT_DETACH).map_err(|error| Trouble::Place {
+        folder: folder.to_owned(),
+        cause: format!(
+            "a mount whose process was killed is there, and cannot be taken away: {error}. As \
+             root: umount -l {}",
+            path.display()
+        ),
+    })?;
+    log::tell(&format!(
+        "took away the mount on {}, whose process was killed",
+        path.display()
+    ));
+    Ok(())
+}
+
+fn is_ours(path: &Path) -> bool {
+    source_at(path).is_some_and(|source| source.starts_with(SOURCE))
+}
+
+/// The source of the last mount on a folder, from proc(5)'s mountinfo.
+fn source_at(path: &Path) -> Option<String> {
+    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let path = path.to_str()?;
+    let mut sources = table.lines().rev().filter_map(|line| {
+        let (mount, origin) = line.split_once(" - ")?;
+        (unescape(mount.split(' ').nth(4)?) == path).then(|| origin.split(' ').nth(1))?
+    });
+    sources.next().map(unescape)
+}
+
+/// The kernel writes blanks, tabs, line ends and backslashes as `\` and three octal digits.
+fn unescape(text: &str) -> String {
+    let pairs = [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ];
+    pairs
+        .iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// Lets the kernel read 1 MiB ahead, as large as its requests get; only root may.
+pub fn raise_read_ahead(folder: &Path) {
+    let Ok(metadata) = fs::metadata(folder) else {
+        return;
+    };
+    let device = metadata.dev();
+    let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
+    // Without it reads are 128 KiB each: slower, and right.
+    let _ = fs::write(
+        format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"),
+        "1024",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_found_by_their_path() {
+        assert_eq!(source_at(Path::new("/proc")).as_deref(), Some("proc"));
+        assert_eq!(source_at(Path::new("/proc/self")), None);
+        assert!(!is_ours(Path::new("/proc")));
+        assert_eq!(unescape("/a\\040b\\134c"), "/a b\\c");
+    }
+
+    #[test]
+    fn folder_with_something_in_it_and_what_is_no_folder_are_refused() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert!(
+            check(here)
+                .unwrap_err()
+                .to_string()
+                .contains("empty folder")
+        );
+        let file = check(&here.join("Cargo.toml")).unwrap_err();
+        assert!(file.to_string().contains("no folder"));
+        let missing = check(&here.join("missing")).unwrap_err();
+        assert!(missing.to_string().contains("mkdir -p"));
+    }
+}

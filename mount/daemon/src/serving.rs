@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A mount from its first request to its end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
+use weft_files::{BucketFiles, Settings};
+use weft_s3::Bucket;
+use weft_store::{ListRequest, Objects};
+
+use crate::face::{Face, Owner};
+use crate::options::Options;
+use crate::trouble::Trouble;
+use crate::{background, log, place};
+
+/// Chosen: after a signal open files may be closed for this long; then they break.
+const END_LIMIT: Duration = Duration::from_secs(20);
+
+/// Mounts, and returns when the mount has ended.
+pub fn serve(options: &Options) -> Result<(), Trouble> {
+    let system = |what| move |error| Trouble::System { what, error };
+    let (bucket, prefix) = options.bucket_and_prefix()?;
+    place::check_fuse()?;
+    let folder = place::check(&options.directory)?;
+    let runtime = Runtime::new().map_err(system("cannot start threads"))?;
+    let store = runtime.block_on(reach(options, &bucket, &prefix))?;
+    let settings = Settings {
+        prefix: prefix.clone(),
+        ttl: options.metadata_ttl,
+        cache_bytes: options.memory_target / 4 * 3,
+    };
+    let files = Arc::new(BucketFiles::new(
+        Arc::new(store),
+        runtime.handle().clone(),
+        settings,
+        log::tell,
+    ));
+    let face = Face::new(files, runtime.handle().clone(), Owner::new(&options.access));
+    let config = mount_options(options, &format!("{}{bucket}/{prefix}", place::SOURCE));
+    let mut session = Session::new(face, &folder, &config).map_err(|error| Trouble::Place {
+        folder: folder.clone(),
+        cause: format!("the kernel refused: {error}. Mount as root, or install fusermount3"),
+    })?;
+    let unmounter = session.unmount_callable();
+    let served = std::thread::spawn(move || session.run());
+    place::raise_read_ahead(&folder);
+    end_on_signal(&runtime, unmounter, folder).map_err(system("cannot wait for signals"))?;
+    if background::is_child() {
+        log::leave_shell(options.log_directory.as_deref())
+            .and_then(|()| background::say_ready())
+            .map_err(system("cannot leave the shell"))?;
+    }
+    let ended = served.join();
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    match ended {
+        Ok(result) => result.map_err(system("the connection to the kernel broke")),
+        Err(_) => Err(Trouble::Fuse(
+            "a thread that served the kernel failed".to_owned(),
+        )),
+    }
+}
+
+/// Connects, and has the bucket answer once.
+async fn reach(options: &Options, bucket: &str, prefix: &str) -> Result<Bucket, Trouble> {
+    let store = weft_s3::connect(&options.store(bucket.to_owned())).await;
+    let request = ListRequest {
+        prefix: prefix.to_owned(),
+        by_folder: true,
+        token: None,
+        limit: 1,
+    };
+    match store.list(&request).await {
+        Ok(_) => Ok(store),
+        Err(error) => {
+            let endpoint = options.reach.endpoint_url.as_deref();
+            Err(Trouble::of_bucket(bucket, endpoint, &error))
+        }
+    }
+}
+
+fn mount_options(options: &Options, source: &str) -> Config {
+    let mut config = Config::default();
+    config.mount_options = vec![
+        MountOption::FSName(source.to_owned()),
+        MountOption::DefaultPermissions,
+        MountOption::NoDev,
+        MountOption::NoSuid,
+        MountOption::NoAtime,
+    ];
+    if options.access.read_only {
+        config.mount_options.push(MountOption::RO);
+    }
+    config.acl = match (options.access.allow_other, options.access.allow_root) {
+        (true, _) => SessionACL::All,
+        (_, true) => SessionACL::RootAndOwner,
+        _ => SessionACL::Owner,
+    };
+    config.n_threads = Some(usize::from(options.max_threads));
+    config.clone_fd = true;
+    config
+}
+
+/// SIGTERM, SIGINT and SIGHUP unmount. While files are open the folder is empty at once, and they
+/// may be read to their end, for a while.
+fn end_on_signal(
+    runtime: &Runtime,
+    mut unmounter: SessionUnmounter,
+    folder: std::path::PathBuf,
+) -> std::io::Result<()> {
+    let _context = runtime.enter();
+    let (sender, mut asked) = tokio::sync::mpsc::channel(1);
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::hangup(),
+    ];
+    for kind in kinds {
+        let (mut signal, sender) = (signal(kind)?, sender.clone());
+        runtime.spawn(async move {
+            signal.recv().await;
+            let _ = sender.send(()).await;
+        });
+    }
+    runtime.spawn(async move {
+        asked.recv().await;
+        let unmounted = tokio::task::spawn_blocking(move || unmounter.unmount()).await;
+        if !matches!(unmounted, Ok(Ok(()))) {
+            detach(&folder);
+        }
+        tokio::time::sleep(END_LIMIT).await;
+        log::tell("files were still open when the mount ended");
+        std::process::exit(1);
+    });
+    Ok(())
+}
+
+fn detach(folder: &Path) {
+    let detached = nix::mount::umount2(folder, nix::mount::MntFlags::MNT_DETACH);
+    if let Err(error) = detached {
+        log::tell(&format!("cannot unmount {}: {error}", folder.display()));
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What keeps a mount from being made: each says the cause, the value and the remedy, and has its
+//! exit code.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+use weft_store::{Failure, StoreError};
+
+/// Why there is no mount.
+#[derive(Debug, Error)]
+pub enum Trouble {
+    /// The words of the command are wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// The folder cannot be mounted on.
+    #[error("cannot mount on {}: {cause}", folder.display())]
+    Place {
+        /// As it was given.
+        folder: PathBuf,
+        /// With the remedy.
+        cause: String,
+    },
+    /// The kernel's side is missing.
+    #[error("{0}")]
+    Fuse(String),
+    /// The bucket cannot be used.
+    #[error("{0}")]
+    Bucket(String),
+    /// The system refused something else.
+    #[error("{what}: {error}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The process behind the shell said why, on standard error.
+    #[error("the mount was not made")]
+    Child(u8),
+}
+
+impl Trouble {
+    /// 2 for wrong words, else 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Child(code) => *code,
+            _ => 1,
+        }
+    }
+
+    /// What the first request of a mount met.
+    pub fn of_bucket(bucket: &str, endpoint: Option<&str>, error: &StoreError) -> Self {
+        let place = endpoint.unwrap_or("AWS");
+        let remedy = match error.failure {
+            Failure::NoBucket | Failure::Missing => {
+                "Give the name of a bucket that is there, and the --region or --endpoint-url that \
+                 it is in."
+            }
+            Failure::Denied => {
+                "Give credentials that may list the bucket: AWS_ACCESS_KEY_ID and \
+                 AWS_SECRET_ACCESS_KEY, --profile, or an instance's role; a clock that is wrong by \
+                 a quarter of an hour is refused too. For a public bucket: --no-sign-request."
+            }
+            Failure::Unreachable => {
+                "Look whether the address answers (--endpoint-url, --region), and whether a proxy \
+                 or a firewall stands between."
+            }
+            Failure::Busy => "The store answers, and cannot serve now. Try again later.",
+            _ => "Look at --region, --endpoint-url and --force-path-style.",
+        };
+        Self::Bucket(format!(
+            "cannot use bucket `{bucket}` at {place}: {error}. {remedy}"
+        ))
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The file system: calls on names and attributes, and the two tables of what is open, which have
+//! calls of their own.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use weft_store::Store;
+
+use crate::attributes::Entry;
+use crate::core::{Core, Settings};
+use crate::fault::{Fault, Reason};
+use crate::folders::Folders;
+use crate::names;
+use crate::nodes::Body;
+use crate::open_files::OpenFiles;
+use crate::search;
+
+/// Files and folders over a store.
+pub struct BucketFiles {
+    core: Arc<Core>,
+    /// Open folders.
+    pub folders: Folders,
+    /// Open files.
+    pub open_files: OpenFiles,
+}
+
+impl BucketFiles {
+    /// Over `store`; requests run on `runtime`. `tell` takes warnings, one line each.
+    pub fn new(store: Arc<dyn Store>, runtime: Handle, settings: Settings, tell: fn(&str)) -> Self {
+        let core = Arc::new(Core::new(store, runtime, settings, tell));
+        Self {
+            folders: Folders::new(Arc::clone(&core)),
+            open_files: OpenFiles::new(Arc::clone(&core)),
+            core,
+        }
+    }
+
+    /// What a name in a folder stands for. The kernel is told of the node: it forgets it later.
+    ///
+    /// # Errors
+    /// `NotFound`; `NameTooLong`.
+    pub async fn lookup(&self, parent: u64, name: &str) -> Result<Entry, Fault> {
+        match names::check(name) {
+            Err(Reason::NameTooLong) => return Err(Reason::NameTooLong.into()),
+            Err(_) => return Err(Reason::NotFound.into()),
+            Ok(()) => {}
+        }
+        let (listed, at) = search::search(&self.core, parent, name).await?;
+        Ok(self.core.enter(parent, name, &listed, at))
+    }
+
+    /// What stat(2) shows of a node.
+    ///
+    /// # Errors
+    /// `NotFound` where a file is gone.
+    pub async fn attributes(&self, ino: u64) -> Result<Entry, Fault> {
+        let ttl = self.core.settings.ttl;
+        search::freshen(&self.core, ino, ttl).await?;
+        let nodes = self.core.nodes();
+        let attributes = self.core.attributes_in(&nodes, ino).ok_or(Reason::Stale)?;
+        let valid = match &nodes.get(ino).ok_or(Reason::Stale)?.body {
+            Body::Folder(_) => ttl,
+            Body::File(file) => ttl.saturating_sub(file.at.elapsed()),
+        };
+        Ok(Entry { attributes, valid })
+    }
+
+    /// The kernel forgets what it was told `count` times.
+    pub fn forget(&self, ino: u64, count: u64) {
+        self.core.nodes().forget(ino, count);
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What all calls share: the store, the nodes, the turns of listings. Below [`crate::search`],
+//! [`crate::folders`] and [`crate::open_files`].
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::runtime::Handle;
+use tokio::sync::OwnedMutexGuard;
+use weft_store::Store;
+
+use crate::attributes::{Attributes, Entry};
+use crate::fault::{Fault, Reason};
+use crate::names::{self, Listed};
+use crate::nodes::{Body, Fact, Nodes};
+
+/// How the mount behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What every key of the mount begins with: empty, or ending in `/`.
+    pub prefix: String,
+    /// How long names and attributes are believed.
+    pub ttl: Duration,
+    /// Of fetched bytes.
+    pub cache_bytes: u64,
+}
+
+/// What all calls share.
+pub struct Core {
+    /// How the mount behaves.
+    pub settings: Settings,
+    /// Where objects lie.
+    pub store: Arc<dyn Store>,
+    /// Where requests run.
+    pub runtime: Handle,
+    nodes: Mutex<Nodes>,
+    /// One listing of a folder at a time; by the folder's number.
+    turns: Mutex<HashMap<u64, Arc<tokio::sync::Mutex<()>>>>,
+    began: SystemTime,
+    tell: fn(&str),
+}
+
+impl Core {
+    /// Of a mount that begins now.
+    pub fn new(store: Arc<dyn Store>, runtime: Handle, settings: Settings, tell: fn(&str)) -> Self {
+        Self {
+            settings,
+            store,
+            runtime,
+            nodes: Mutex::new(Nodes::new()),
+            turns: Mutex::default(),
+            began: SystemTime::now(),
+            tell,
+        }
+    }
+
+    /// The nodes, for as long as nothing is waited for.
+    pub fn nodes(&self) -> MutexGuard<'_, Nodes> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The key of a file, or the prefix of a folder.
+    pub fn key(&self, ino: u64) -> Result<String, Fault> {
+        let path = self.nodes().path(ino).ok_or(Reason::Stale)?;
+        Ok(format!("{}{path}", self.settings.prefix))
+    }
+
+    /// Waits until nobody else lists the folder.
+    pub async fn listing_turn(&self, ino: u64) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            // Turns that nobody holds or waits for are only in the table.
+            if turns.len() > 1024 {
+                turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            }
+            Arc::clone(turns.entry(ino).or_default())
+        };
+        turn.lock_owned().await
+    }
+
+    /// Tells of keys that have no names.
+    pub fn tell_nameless(&self, prefix: &str, count: usize) {
+        if count > 0 {
+            (self.tell)(&format!(
+                "{count} keys below `{prefix}` are no names of files (an empty part, `.`, `..`, or \
+                 more than {} bytes); they are left out. Rename them with another client of the \
+                 store.",
+                names::NAME_BYTES
+            ));
+        }
+    }
+
+    /// Notes what a name stands for since `at`.
+    pub fn learn(&self, parent: u64, name: &str, at: Instant, listed: Option<Listed>) {
+        if let Some(folder) = self.nodes().folder(parent) {
+            folder.learn(name, Fact { at, listed });
+        }
+    }
+
+    /// The entry of a name, whose node the kernel is told of once more.
+    pub fn enter(&self, parent: u64, name: &str, listed: &Listed, at: Instant) -> Entry {
+        let mut nodes = self.nodes();
+        let ino = nodes.enter(parent, name, listed, at);
+        let attributes = self.attributes_in(&nodes, ino);
+        Entry {
+            attributes: attributes.expect("it was just entered"),
+            valid: self.settings.ttl.saturating_sub(at.elapsed()),
+        }
+    }
+
+    /// What stat(2) shows of a node, as it is known.
+    pub fn attributes_in(&self, nodes: &Nodes, ino: u64) -> Option<Attributes> {
+        let node = nodes.get(ino)?;
+        let (size_bytes, modified) = match &node.body {
+            Body::Folder(_) => (0, self.began),
+            Body::File(file) => (file.info.size_bytes, file.info.modified),
+        };
+        Some(Attributes {
+            ino,
+            kind: node.kind(),
+            size_bytes,
+            modified,
+        })
+    }
+}

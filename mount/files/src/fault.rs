@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a call fails with: a reason that becomes an errno, and the store's error for the log.
+
+use std::fmt;
+
+use weft_store::{Failure, StoreError};
+
+/// Why; each is one errno.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// ENOENT.
+    NotFound,
+    /// EACCES.
+    Denied,
+    /// EROFS.
+    ReadOnly,
+    /// EEXIST.
+    Exists,
+    /// ENOTEMPTY.
+    NotEmpty,
+    /// ENOTDIR.
+    NotFolder,
+    /// EISDIR.
+    IsFolder,
+    /// EINVAL.
+    Invalid,
+    /// ENAMETOOLONG.
+    NameTooLong,
+    /// EBUSY.
+    Busy,
+    /// ESTALE: the object is another one by now.
+    Stale,
+    /// EBADF.
+    NotOpen,
+    /// EFBIG.
+    TooLarge,
+    /// ENOTSUP.
+    Unsupported,
+    /// EIO.
+    Broken,
+}
+
+/// A call that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Becomes the errno.
+    pub reason: Reason,
+    /// What the log should say, where there is more to say than the errno.
+    pub cause: Option<String>,
+}
+
+impl Fault {
+    /// With words for the log.
+    pub fn because(reason: Reason, cause: impl Into<String>) -> Self {
+        Self {
+            reason,
+            cause: Some(cause.into()),
+        }
+    }
+}
+
+impl From<Reason> for Fault {
+    fn from(reason: Reason) -> Self {
+        Self {
+            reason,
+            cause: None,
+        }
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        let reason = match error.failure {
+            Failure::Missing => return Reason::NotFound.into(),
+            Failure::Denied | Failure::Archived => Reason::Denied,
+            Failure::Changed => Reason::Stale,
+            Failure::Unsupported => Reason::Unsupported,
+            Failure::NoBucket
+            | Failure::Busy
+            | Failure::Unreachable
+            | Failure::Corrupt
+            | Failure::Refused => Reason::Broken,
+        };
+        Self::because(reason, error.to_string())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Some(cause) => f.write_str(cause),
+            None => write!(f, "{:?}", self.reason),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Objects of a store as files and folders, without a kernel: calls in, calls of `mount/store` out.
+//! `mount/daemon` puts it behind FUSE; tests run it over a store in memory.
+//!
+//! A call goes through these modules:
+//! - [`bucket_files`]: the calls on names and attributes, and what is open.
+//! - [`folders`]: the calls on open folders; [`open_files`]: those on open files.
+//! - [`search`]: finds a name in the store, with as few requests as that takes.
+//! - [`core`]: what they all share.
+//! - [`nodes`]: inodes, and what is known of each folder's names, and since when.
+//! - [`listing`]: an open folder: pages of LIST, the next one under way while one is read.
+//! - [`reader`]: an open file: in order or here and there, and how far to fetch ahead.
+//! - [`pieces`]: the cache of what was fetched, and what is under way; one fetch for all who wait.
+//! - [`names`]: which keys are names. [`version`]: which content of a key. [`handles`]: what is
+//!   open, by number.
+//! - [`fault`]: what a call fails with.
+#![forbid(unsafe_code)]
+
+pub mod attributes;
+pub mod bucket_files;
+mod core;
+pub mod fault;
+pub mod folders;
+mod handles;
+mod listing;
+mod names;
+mod nodes;
+pub mod open_files;
+mod pieces;
+mod reader;
+mod search;
+mod version;
+
+pub use crate::core::Settings;
+pub use attributes::{Attributes, Entry, Kind};
+pub use bucket_files::BucketFiles;
+pub use fault::{Fault, Reason};
+pub use folders::FolderEntry;
+pub use open_files::Opened;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which keys are names of files. A key `a/b` is file `b` in folder `a`; a key that ends in `/`
+//! marks a folder. Keys with an empty part (`a//b`), with `.` or `..` as a part, with a zero byte
+//! or with a part of more than 255 bytes have no name, and are left out of listings.
+
+use weft_store::{ObjectInfo, Page};
+
+use crate::fault::Reason;
+
+/// NAME_MAX of Linux.
+pub const NAME_BYTES: usize = 255;
+
+/// What a listing says of one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listed {
+    /// A group of keys, or a marker.
+    Folder,
+    /// An object.
+    File(ObjectInfo),
+}
+
+/// A name with what it stands for.
+pub type Named = (Box<str>, Listed);
+
+/// Whether a name can be part of a key.
+///
+/// # Errors
+/// `NameTooLong`, or `Invalid`.
+pub fn check(name: &str) -> Result<(), Reason> {
+    match name {
+        _ if name.len() > NAME_BYTES => Err(Reason::NameTooLong),
+        "" | "." | ".." => Err(Reason::Invalid),
+        _ if name.contains(['/', '\0']) => Err(Reason::Invalid),
+        _ => Ok(()),
+    }
+}
+
+/// The names of one page of the listing of the folder `prefix`, in the page's order; and how many
+/// keys have none. Where an object and a folder have one name, both come, for the reader to choose.
+pub fn of_page(page: &Page, prefix: &str) -> (Vec<Named>, usize) {
+    let mut names = Vec::with_capacity(page.objects.len() + page.folders.len());
+    let mut nameless = 0;
+    for (key, info) in &page.objects {
+        match key.strip_prefix(prefix) {
+            // The folder's own marker.
+            Some("") => {}
+            Some(name) if check(name).is_ok() => {
+                names.push((name.into(), Listed::File(info.clone())));
+            }
+            _ => nameless += 1,
+        }
+    }
+    for folder in &page.folders {
+        let name = folder.strip_prefix(prefix);
+        match name.and_then(|name| name.strip_suffix('/')) {
+            Some(name) if check(name).is_ok() => names.push((name.into(), Listed::Folder)),
+            _ => nameless += 1,
+        }
+    }
+    (names, nameless)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_without_names_are_counted_and_left_out() {
+        let info = ObjectInfo {
+            size_bytes: 1,
+            etag: weft_store::ETag::new("\"1\""),
+            modified: std::time::SystemTime::UNIX_EPOCH,
+            is_archived: false,
+        };
+        let keys = [
+            "d/",
+            "d/a",
+            "d/.",
+            "d/..",
+            &format!("d/{}", "x".repeat(256)),
+        ];
+        let page = Page {
+            objects: keys.map(|key| (key.to_owned(), info.clone())).to_vec(),
+            folders: vec!["d/sub/".to_owned(), "d//".to_owned()],
+            next: None,
+        };
+        let (names, nameless) = of_page(&page, "d/");
+        let names: Vec<&str> = names.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["a", "sub"]);
+        assert_eq!(nameless, 4);
+    }
+}

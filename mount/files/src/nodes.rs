@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Inodes, and what is known of the names in each folder. [`crate::bucket_files`] holds the table
+//! behind one lock, which nobody holds while waiting for the store.
+//!
+//! A fact says what a name stood for, or that it stood for nothing, at one moment. A listing that
+//! was read to its end is a fact about all names that it does not have. Facts are believed for the
+//! mount's time to live.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+
+use weft_store::{ETag, ObjectInfo};
+
+use crate::attributes::Kind;
+use crate::names::{Listed, Named};
+
+/// The number of the mount's own folder, as FUSE wants it.
+pub const ROOT: u64 = 1;
+
+/// What a name stood for.
+#[derive(Debug, Clone)]
+pub struct Fact {
+    /// When the request was sent that showed it.
+    pub at: Instant,
+    /// `None` where there was nothing.
+    pub listed: Option<Listed>,
+}
+
+/// What is known of a folder's names.
+#[derive(Debug, Default)]
+pub struct Folder {
+    /// By name.
+    facts: HashMap<Box<str>, Fact>,
+    /// When the last listing began that was read to its end.
+    complete_at: Option<Instant>,
+    /// Its first page was not its last: names are asked for one by one.
+    pub is_large: bool,
+    /// Made here, or emptied here: it is there although the store may have nothing of it.
+    pub is_kept: bool,
+}
+
+/// An object that has a node.
+#[derive(Debug)]
+pub struct File {
+    /// Its content as it was last seen.
+    pub info: ObjectInfo,
+    /// When.
+    pub at: Instant,
+    /// The content whose pages the kernel may hold.
+    pub pages_of: Option<ETag>,
+}
+
+/// File or folder.
+#[derive(Debug)]
+pub enum Body {
+    /// Has names.
+    Folder(Folder),
+    /// Has bytes.
+    File(File),
+}
+
+/// An inode.
+#[derive(Debug)]
+pub struct Node {
+    /// The folder's number; the root is its own.
+    pub parent: u64,
+    /// In its folder.
+    pub name: Box<str>,
+    /// How often the kernel was told of it and did not forget it.
+    lookups: u64,
+    /// How many nodes have it as their folder.
+    children: usize,
+    /// What it is.
+    pub body: Body,
+}
+
+/// All inodes that the kernel knows, and their folders.
+#[derive(Debug)]
+pub struct Nodes {
+    by_number: HashMap<u64, Node>,
+    by_name: HashMap<(u64, Box<str>), u64>,
+}
+
+impl Folder {
+    /// What is known of a name, if that is not older than `ttl`: `Some(None)` is that there is
+    /// nothing.
+    pub fn known(&self, name: &str, ttl: Duration) -> Option<(Option<Listed>, Instant)> {
+        if let Some(fact) = self.facts.get(name) {
+            if fact.at.elapsed() < ttl {
+                return Some((fact.listed.clone(), fact.at));
+            }
+        }
+        let complete_at = self.complete_at.filter(|at| at.elapsed() < ttl)?;
+        Some((None, complete_at))
+    }
+
+    /// All names, if a whole listing is not older than `ttl`, and when it was asked for; in no
+    /// order.
+    pub fn known_whole(&self, ttl: Duration) -> Option<(Vec<Named>, Instant)> {
+        let at = self.complete_at.filter(|at| at.elapsed() < ttl)?;
+        let facts = self.facts.iter();
+        let there = facts.filter_map(|(name, fact)| Some((name.clone(), fact.listed.clone()?)));
+        Some((there.collect(), at))
+    }
+
+    /// Takes a fact, unless a younger one is known. A folder hides an object of its name, however
+    /// they come.
+    pub fn learn(&mut self, name: &str, fact: Fact) {
+        match self.facts.get_mut(name) {
+            Some(old) if old.at > fact.at => {}
+            Some(old) if old.at == fact.at && matches!(old.listed, Some(Listed::Folder)) => {}
+            Some(old) => *old = fact,
+            None => {
+                self.facts.insert(name.into(), fact);
+            }
+        }
+    }
+
+    /// A listing that began at `at` was read to its end: what it did not show is gone.
+    pub fn complete(&mut self, at: Instant) {
+        self.facts.retain(|_, fact| fact.at >= at);
+        self.complete_at = Some(at);
+    }
+
+    /// Drops facts that nobody believes any more.
+    pub fn sweep(&mut self, ttl: Duration) {
+        self.facts.retain(|_, fact| fact.at.elapsed() < ttl);
+    }
+}
+
+impl Node {
+    /// File or folder.
+    pub fn kind(&self) -> Kind {
+        match self.body {
+            Body::Folder(_) => Kind::Folder,
+            Body::File(_) => Kind::File,
+        }
+    }
+}
+
+impl Nodes {
+    /// The root alone.
+    pub fn new() -> Self {
+        let root = Node {
+            parent: ROOT,
+            name: Box::from(""),
+            lookups: 1,
+            children: 0,
+            body: Body::Folder(Folder::default()),
+        };
+        Self {
+            by_number: HashMap::from([(ROOT, root)]),
+            by_name: HashMap::new(),
+        }
+    }
+
+    /// A node, if there is one of this number.
+    pub fn get(&self, ino: u64) -> Option<&Node> {
+        self.by_number.get(&ino)
+    }
+
+    /// A node, to be changed.
+    pub fn get_mut(&mut self, ino: u64) -> Option<&mut Node> {
+        self.by_number.get_mut(&ino)
+    }
+
+    /// The number that a name has, if it has a node.
+    pub fn find(&self, parent: u64, name: &str) -> Option<u64> {
+        self.by_name.get(&(parent, name.into())).copied()
+    }
+
+    /// A folder's facts.
+    pub fn folder(&mut self, ino: u64) -> Option<&mut Folder> {
+        match &mut self.by_number.get_mut(&ino)?.body {
+            Body::Folder(folder) => Some(folder),
+            Body::File(_) => None,
+        }
+    }
+
+    /// A file's content.
+    pub fn file(&mut self, ino: u64) -> Option<&mut File> {
+        match &mut self.by_number.get_mut(&ino)?.body {
+            Body::File(file) => Some(file),
+            Body::Folder(_) => None,
+        }
+    }
+
+    /// The key of a file, or the prefix of a folder, which ends in `/` or is empty; below the
+    /// mount's own prefix.
+    pub fn path(&self, ino: u64) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut at = ino;
+        while at != ROOT {
+            let node = self.by_number.get(&at)?;
+            parts.push(&*node.name);
+            at = node.parent;
+        }
+        parts.reverse();
+        let mut path = parts.join("/");
+        if !path.is_empty() && self.get(ino)?.kind() == Kind::Folder {
+            path.push('/');
+        }
+        Some(path)
+    }
+
+    /// The number that a name would have: from its path and kind, so that readdir(3) and stat(2)
+    /// agree, and that it is the same when the kernel forgets it and asks again.
+    pub fn number(&self, parent: u64, name: &str, kind: Kind) -> u64 {
+        if let Some(ino) = self.find(parent, name) {
+            if self.get(ino).is_some_and(|node| node.kind() == kind) {
+                return ino;
+            }
+        }
+        let mut hasher = DefaultHasher::new();
+        (parent, name, kind == Kind::Folder).hash(&mut hasher);
+        let mut ino = hasher.finish();
+        while ino <= ROOT || self.by_number.contains_key(&ino) {
+            ino = ino.wrapping_add(1);
+        }
+        ino
+    }
+
+    /// The node of a name, made where there is none; the kernel is told of it once more.
+    pub fn enter(&mut self, parent: u64, name: &str, listed: &Listed, at: Instant) -> u64 {
+        let kind = match listed {
+            Listed::Folder => Kind::Folder,
+            Listed::File(_) => Kind::File,
+        };
+        let ino = self.number(parent, name, kind);
+        if let Some(node) = self.by_number.get_mut(&ino) {
+            node.lookups += 1;
+            if let (Body::File(file), Listed::File(info)) = (&mut node.body, listed) {
+                if file.at <= at {
+                    file.info = info.clone();
+                    file.at = at;
+                }
+            }
+            return ino;
+        }
+        let body = match listed {
+            Listed::Folder => Body::Folder(Folder::default()),
+            Listed::File(info) => Body::File(File {
+                info: info.clone(),
+                at,
+                pages_of: None,
+            }),
+        };
+        let node = Node {
+            parent,
+            name: name.into(),
+            lookups: 1,
+            children: 0,
+            body,
+        };
+        self.by_number.insert(ino, node);
+        self.by_name.insert((parent, name.into()), ino);
+        if let Some(folder) = self.by_number.get_mut(&parent) {
+            folder.children += 1;
+        }
+        ino
+    }
+
+    /// The kernel forgets what it was told `count` times.
+    pub fn forget(&mut self, ino: u64, count: u64) {
+        if let Some(node) = self.by_number.get_mut(&ino) {
+            node.lookups = node.lookups.saturating_sub(count);
+        }
+        self.drop_unused(ino);
+    }
+
+    fn drop_unused(&mut self, mut ino: u64) {
+        while ino != ROOT {
+            let Some(node) = self.by_number.get(&ino) else {
+                return;
+            };
+            let is_kept = matches!(&node.body, Body::Folder(folder) if folder.is_kept);
+            if node.lookups > 0 || node.children > 0 || is_kept {
+                return;
+            }
+            let (parent, name) = (node.parent, node.name.clone());
+            self.by_number.remove(&ino);
+            if self.find(parent, &name) == Some(ino) {
+                self.by_name.remove(&(parent, name));
+            }
+            if let Some(folder) = self.by_number.get_mut(&parent) {
+                folder.children = folder.children.saturating_sub(1);
+            }
+            ino = parent;
+        }
+    }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The cache of what was fetched, in memory, and what is being fetched. A piece is what one ranged
+//! GET brought; it leaves the cache whole. Who wants bytes that are under way waits for that
+//! fetch, and nobody fetches them twice.
+//!
+//! [`crate::reader`] asks for bytes and for what will be wanted next.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+use weft_store::{Failure, Range, Store, StoreError};
+
+use crate::version::{Version, VersionId};
+
+/// Chosen: a miss fetches whole blocks of this size, so that small reads side by side share one.
+pub const BLOCK_BYTES: u64 = 128 << 10;
+/// Chosen: a demand of more is fetched in several ranges at once.
+const PIECE_BYTES: u64 = 8 << 20;
+/// Chosen: fetches at once; each has a connection.
+const FETCHES: usize = 96;
+
+type Outcome = Option<Result<Bytes, StoreError>>;
+
+#[derive(Debug)]
+enum Content {
+    Ready { bytes: Bytes, is_used: bool },
+    Coming(watch::Receiver<Outcome>),
+}
+
+#[derive(Debug)]
+struct Piece {
+    end: u64,
+    content: Content,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    pieces: BTreeMap<(VersionId, u64), Piece>,
+    /// Pieces in the order in which they came, for the clock.
+    order: VecDeque<(VersionId, u64)>,
+    ready_bytes: u64,
+    coming_bytes: u64,
+}
+
+/// The cache. Clones share it.
+#[derive(Clone)]
+pub struct Pieces {
+    inner: Arc<Mutex<Inner>>,
+    store: Arc<dyn Store>,
+    runtime: Handle,
+    fetches: Arc<Semaphore>,
+    limit_bytes: u64,
+}
+
+/// Bytes that are here or come: a part of a read.
+enum Stretch {
+    Here(Bytes),
+    Coming(watch::Receiver<Outcome>, usize, usize),
+}
+
+impl Pieces {
+    /// A cache of `limit_bytes`, which fetches on `runtime`.
+    pub fn new(store: Arc<dyn Store>, runtime: Handle, limit_bytes: u64) -> Self {
+        Self {
+            inner: Arc::default(),
+            store,
+            runtime,
+            fetches: Arc::new(Semaphore::new(FETCHES)),
+            limit_bytes,
+        }
+    }
+
+    /// Half of the cache may be under way ahead of readers.
+    pub fn ahead_limit_bytes(&self) -> u64 {
+        self.limit_bytes / 2
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The bytes of `range`, and whether they had to be waited for.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub async fn read(
+        &self,
+        version: &Arc<Version>,
+        range: Range,
+    ) -> Result<(Bytes, bool), StoreError> {
+        let stretches = self.collect(version, range);
+        let had_to_wait = stretches
+            .iter()
+            .any(|stretch| matches!(stretch, Stretch::Coming(..)));
+        let mut parts = Vec::with_capacity(stretches.len());
+        for stretch in stretches {
+            parts.push(match stretch {
+                Stretch::Here(bytes) => bytes,
+                Stretch::Coming(mut coming, from, to) => {
+                    let whole = outcome(&mut coming, version).await?;
+                    whole.slice(from..to)
+                }
+            });
+        }
+        Ok((join(parts, range), had_to_wait))
+    }
+
+    /// Begins to fetch what of `range` is neither here nor under way; not if too much is under way.
+    pub fn fetch_ahead(&self, version: &Arc<Version>, range: Range) -> bool {
+        let mut inner = self.inner();
+        let has_room = inner.coming_bytes + range.byte_count() <= self.ahead_limit_bytes();
+        if has_room {
+            self.collect_in(&mut inner, version, range);
+        }
+        has_room
+    }
+
+    fn collect(&self, version: &Arc<Version>, range: Range) -> Vec<Stretch> {
+        self.collect_in(&mut self.inner(), version, range)
+    }
+
+    /// Walks over the pieces of `range`, and begins fetches in the gaps.
+    fn collect_in(&self, inner: &mut Inner, version: &Arc<Version>, range: Range) -> Vec<Stretch> {
+        let mut stretches = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let found = inner.pieces.range_mut(..=(version.id, at)).next_back();
+            let found = found.filter(|((id, _), piece)| *id == version.id && piece.end > at);
+            let Some(((_, start), piece)) = found else {
+                let gap = inner.gap(version, at, range.end);
+                self.fetch(inner, version, gap);
+                continue;
+            };
+            let end = piece.end.min(range.end);
+            let (from, to) = ((at - start) as usize, (end - start) as usize);
+            stretches.push(match &mut piece.content {
+                Content::Ready { bytes, is_used } => {
+                    *is_used = true;
+                    Stretch::Here(bytes.slice(from..to))
+                }
+                Content::Coming(coming) => Stretch::Coming(coming.clone(), from, to),
+            });
+            at = end;
+        }
+        stretches
+    }
+
+    fn fetch(&self, inner: &mut Inner, version: &Arc<Version>, range: Range) {
+        let (sender, receiver) = watch::channel(None);
+        inner.pieces.insert(
+            (version.id, range.start),
+            Piece {
+                end: range.end,
+                content: Content::Coming(receiver),
+            },
+        );
+        inner.coming_bytes += range.byte_count();
+        let (cache, version) = (self.clone(), Arc::clone(version));
+        self.runtime.spawn(async move {
+            // Closed never, so that there is always a permit to wait for.
+            let permit = cache.fetches.acquire().await;
+            let got = cache.store.get(&version.key, range, &version.etag).await;
+            drop(permit);
+            cache.settle(&version, range, &got);
+            let _ = sender.send(Some(got));
+        });
+    }
+
+    /// Takes the outcome of a fetch into the cache, and makes room.
+    fn settle(&self, version: &Version, range: Range, got: &Result<Bytes, StoreError>) {
+        let mut inner = self.inner();
+        let key = (version.id, range.start);
+        inner.coming_bytes -= range.byte_count();
+        match got {
+            Ok(bytes) => {
+                if let Some(piece) = inner.pieces.get_mut(&key) {
+                    piece.content = Content::Ready {
+                        bytes: bytes.clone(),
+                        is_used: false,
+                    };
+                }
+                inner.ready_bytes += range.byte_count();
+                inner.order.push_back(key);
+                inner.make_room(self.limit_bytes);
+            }
+            Err(_) => {
+                inner.pieces.remove(&key);
+            }
+        }
+    }
+}
+
+impl Inner {
+    /// What to fetch for a gap that begins at or before `at`: whole blocks, up to the next piece,
+    /// `wanted_end` or the object's end, and no more than one piece.
+    fn gap(&self, version: &Version, at: u64, wanted_end: u64) -> Range {
+        let id = version.id;
+        let before = self.pieces.range(..(id, at)).next_back();
+        let floor = before.filter(|((other, _), _)| *other == id);
+        let floor = floor.map_or(0, |(_, piece)| piece.end);
+        let next = self.pieces.range((id, at)..).next();
+        let ceiling = next.filter(|((other, _), _)| *other == id);
+        let ceiling = ceiling.map_or(version.size_bytes, |((_, start), _)| *start);
+        let start = (at / BLOCK_BYTES * BLOCK_BYTES).max(floor);
+        let end = wanted_end.div_ceil(BLOCK_BYTES) * BLOCK_BYTES;
+        Range::new(start, end.min(ceiling).min(start + PIECE_BYTES))
+    }
+
+    /// The clock: a piece that was read since the hand last came stays for one more round.
+    fn make_room(&mut self, limit_bytes: u64) {
+        while self.ready_bytes > limit_bytes {
+            let Some(key) = self.order.pop_front() else {
+                return;
+            };
+            let Some(piece) = self.pieces.get_mut(&key) else {
+                continue;
+            };
+            let Content::Ready { is_used, .. } = &mut piece.content else {
+                continue;
+            };
+            if std::mem::take(is_used) {
+                self.order.push_back(key);
+                continue;
+            }
+            self.ready_bytes -= piece.end - key.1;
+            self.pieces.remove(&key);
+        }
+    }
+}
+
+async fn outcome(
+    coming: &mut watch::Receiver<Outcome>,
+    version: &Version,
+) -> Result<Bytes, StoreError> {
+    match coming.wait_for(Option::is_some).await {
+        Ok(outcome) => outcome.clone().expect("it was waited for"),
+        // The runtime ends, and with it the fetch.
+        Err(_) => Err(StoreError::new(
+            Failure::Unreachable,
+            "GetObject",
+            &version.key,
+            "the mount ends",
+        )),
+    }
+}
+
+/// One piece of memory, without a copy where the read lies in one piece.
+fn join(mut parts: Vec<Bytes>, range: Range) -> Bytes {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let mut whole = BytesMut::with_capacity(range.byte_count() as usize);
+    for part in parts {
+        whole.extend_from_slice(&part);
+    }
+    whole.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_store::memory::MemoryStore;
+    use weft_store::{ETag, Objects};
+
+    use super::*;
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap()
+    }
+
+    fn version(store: &MemoryStore, runtime: &tokio::runtime::Runtime) -> Arc<Version> {
+        let info = runtime.block_on(store.head("k")).unwrap();
+        Arc::new(Version::new("k".to_owned(), &info))
+    }
+
+    #[test]
+    fn cache_stays_within_its_limit_and_what_left_it_is_fetched_again() {
+        let (runtime, store) = (runtime(), Arc::new(MemoryStore::new()));
+        let body: Vec<u8> = (0..BLOCK_BYTES * 16).map(|at| (at / 1000) as u8).collect();
+        store.plant("k", body.clone());
+        let version = version(&store, &runtime);
+        let limit = BLOCK_BYTES * 4;
+        let pieces = Pieces::new(Arc::clone(&store) as _, runtime.handle().clone(), limit);
+        for round in 0..2 {
+            for block in 0..16 {
+                let range = Range::new(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
+                let (bytes, had_to_wait) = runtime.block_on(pieces.read(&version, range)).unwrap();
+                assert_eq!(bytes, body[range.start as usize..range.end as usize]);
+                assert!(had_to_wait, "round {round}: block {block} was long gone");
+                assert!(pieces.inner().ready_bytes <= limit);
+            }
+        }
+    }
+
+    #[test]
+    fn failed_fetch_is_told_to_who_waits_and_not_kept() {
+        let (runtime, store) = (runtime(), Arc::new(MemoryStore::new()));
+        store.plant("k", vec![7; 1000]);
+        let version = version(&store, &runtime);
+        let pieces = Pieces::new(Arc::clone(&store) as _, runtime.handle().clone(), 1 << 20);
+        let fault = weft_store::memory::Operation::Get;
+        store.faults().fail(fault, 0, Failure::Unreachable);
+        let whole = Range::new(0, 1000);
+        let failed = runtime.block_on(pieces.read(&version, whole)).unwrap_err();
+        assert_eq!(failed.failure, Failure::Unreachable);
+        let (bytes, _) = runtime.block_on(pieces.read(&version, whole)).unwrap();
+        assert_eq!(bytes, vec![7; 1000]);
+        assert_eq!(pieces.inner().coming_bytes, 0);
+    }
+
+    #[test]
+    fn two_contents_of_one_key_are_never_mixed() {
+        let info = |etag: &str| weft_store::ObjectInfo {
+            size_bytes: 10,
+            etag: ETag::new(etag),
+            modified: std::time::UNIX_EPOCH,
+            is_archived: false,
+        };
+        let of = |key: &str, etag| Version::new(key.to_owned(), &info(etag)).id;
+        assert_eq!(of("k", "1"), of("k", "1"));
+        assert_ne!(of("k", "1"), of("k", "2"));
+        assert_ne!(of("ka", "1"), of("k", "a1"));
+    }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Finds a name in the store, with as few requests as that takes, and none for what is known.
+//!
+//! The first name asked for in a folder has the folder's first page listed: most folders have no
+//! second one, and then every other name, also one that is not there, costs nothing. In a larger
+//! folder a name is one LIST, since the object `a/b` and the folder `a/b/` both begin with `a/b`.
+
+use std::time::{Duration, Instant};
+
+use weft_store::{Failure, ListRequest, StoreError};
+
+use crate::core::Core;
+use crate::fault::{Fault, Reason};
+use crate::names::{self, Listed};
+use crate::nodes::Body;
+
+/// Chosen: S3's largest page; a store answers it in one go.
+pub const PAGE_KEYS: u16 = 1000;
+/// Chosen: names that begin alike (`a`, `a.txt`, `a-1`) and stand between an object and its folder.
+const NEIGHBOURS: u16 = 16;
+
+/// What a name stands for, and since when that is known.
+pub type Found = (Listed, Instant);
+
+/// What `name` stands for in the folder `parent`.
+pub async fn search(core: &Core, parent: u64, name: &str) -> Result<Found, Fault> {
+    if let Some(known) = known(core, parent, name)? {
+        return known;
+    }
+    let (prefix, is_large) = folder_state(core, parent)?;
+    if let Some(found) = refresh(core, parent, name).await? {
+        return Ok(found);
+    }
+    if !is_large {
+        // Whoever comes meanwhile waits for the same page, and asks nothing.
+        let _turn = core.listing_turn(parent).await;
+        if let Some(known) = known(core, parent, name)? {
+            return known;
+        }
+        list_first_page(core, parent, &prefix).await?;
+        if let Some(known) = known(core, parent, name)? {
+            return known;
+        }
+    }
+    ask_for_name(core, parent, &prefix, name).await
+}
+
+/// What is known, with an error where nothing has the name.
+fn known(core: &Core, parent: u64, name: &str) -> Result<Option<Result<Found, Fault>>, Fault> {
+    let mut nodes = core.nodes();
+    let folder = nodes.folder(parent).ok_or(Reason::NotFolder)?;
+    Ok(match folder.known(name, core.settings.ttl) {
+        Some((Some(listed), at)) => Some(Ok((listed, at))),
+        Some((None, _)) => Some(Err(Reason::NotFound.into())),
+        None => None,
+    })
+}
+
+fn folder_state(core: &Core, ino: u64) -> Result<(String, bool), Fault> {
+    let prefix = core.key(ino)?;
+    let mut nodes = core.nodes();
+    let folder = nodes.folder(ino).ok_or(Reason::NotFolder)?;
+    Ok((prefix, folder.is_large))
+}
+
+/// A file that the kernel holds is asked for by its key alone, which is the cheapest request.
+async fn refresh(core: &Core, parent: u64, name: &str) -> Result<Option<Found>, Fault> {
+    let key = {
+        let nodes = core.nodes();
+        let node = nodes.find(parent, name).and_then(|ino| nodes.get(ino));
+        match node.map(|node| &node.body) {
+            Some(Body::File(_)) => {}
+            _ => return Ok(None),
+        }
+        drop(nodes);
+        format!("{}{name}", core.key(parent)?)
+    };
+    let at = Instant::now();
+    match core.store.head(&key).await {
+        Ok(info) => {
+            let listed = Listed::File(info);
+            core.learn(parent, name, at, Some(listed.clone()));
+            Ok(Some((listed, at)))
+        }
+        Err(error) if error.failure == Failure::Missing => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), StoreError> {
+    let at = Instant::now();
+    let request = ListRequest {
+        prefix: prefix.to_owned(),
+        by_folder: true,
+        token: None,
+        limit: PAGE_KEYS,
+    };
+    let page = core.store.list(&request).await?;
+    let (found, nameless) = names::of_page(&page, prefix);
+    core.tell_nameless(prefix, nameless);
+    for (name, listed) in found {
+        core.learn(parent, &name, at, Some(listed));
+    }
+    if let Some(folder) = core.nodes().folder(parent) {
+        folder.is_large = page.next.is_some();
+        if page.next.is_none() {
+            folder.complete(at);
+        }
+    }
+    Ok(())
+}
+
+async fn ask_for_name(core: &Core, parent: u64, prefix: &str, name: &str) -> Result<Found, Fault> {
+    let at = Instant::now();
+    let mut request = ListRequest {
+        prefix: format!("{prefix}{name}"),
+        by_folder: true,
+        token: None,
+        limit: NEIGHBOURS,
+    };
+    let page = core.store.list(&request).await?;
+    let (found, _) = names::of_page(&page, prefix);
+    let mut listed = None;
+    for (other, what) in found {
+        if *other == *name && (listed.is_none() || what == Listed::Folder) {
+            listed = Some(what);
+        }
+    }
+    if listed.is_none() && page.next.is_some() {
+        request.prefix.push('/');
+        request.limit = 1;
+        let page = core.store.list(&request).await?;
+        if !page.objects.is_empty() || !page.folders.is_empty() {
+            listed = Some(Listed::Folder);
+        }
+    }
+    core.learn(parent, name, at, listed.clone());
+    match listed {
+        Some(listed) => Ok((listed, at)),
+        None => Err(Reason::NotFound.into()),
+    }
+}
+
+/// Asks for a file that was last seen longer than `ttl` ago.
+pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> {
+    let key = {
+        let mut nodes = core.nodes();
+        match &mut nodes.get_mut(ino).ok_or(Reason::Stale)?.body {
+            Body::File(file) if file.at.elapsed() >= ttl => {}
+            _ => return Ok(()),
+        }
+        drop(nodes);
+        core.key(ino)?
+    };
+    let at = Instant::now();
+    let info = core.store.head(&key).await?;
+    let mut nodes = core.nodes();
+    if let Some(file) = nodes.file(ino) {
+        if file.at <= at {
+            file.info = info;
+            file.at = at;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of names, listings and reads, over a store in memory that counts requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+use weft_files::{BucketFiles, Kind, Reason, Settings};
+use weft_store::Failure;
+use weft_store::memory::{MemoryStore, Operation};
+
+const ROOT: u64 = 1;
+const LONG: Duration = Duration::from_secs(3600);
+
+struct Mount {
+    runtime: Runtime,
+    store: Arc<MemoryStore>,
+    files: BucketFiles,
+}
+
+impl Mount {
+    fn new(prefix: &str, ttl: Duration) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let settings = Settings {
+            prefix: prefix.to_owned(),
+            ttl,
+            cache_bytes: 64 << 20,
+        };
+        let handle = runtime.handle().clone();
+        let files = BucketFiles::new(Arc::clone(&store) as _, handle, settings, |_| {});
+        Self {
+            runtime,
+            store,
+            files,
+        }
+    }
+
+    fn walk(&self, path: &str) -> Result<(u64, Kind), Reason> {
+        let mut at = (ROOT, Kind::Folder);
+        for name in path.split('/') {
+            let found = self.runtime.block_on(self.files.lookup(at.0, name));
+            let attributes = found.map_err(|fault| fault.reason)?.attributes;
+            at = (attributes.ino, attributes.kind);
+        }
+        Ok(at)
+    }
+
+    fn list(&self, ino: u64, with_attributes: bool) -> Vec<String> {
+        let handle = self.files.folders.open(ino).unwrap();
+        let mut names = Vec::new();
+        loop {
+            let before = names.len();
+            let take = |index, entry: weft_files::FolderEntry| {
+                assert_eq!(index, names.len());
+                names.push(entry.name.to_string());
+                true
+            };
+            let read = self
+                .files
+                .folders
+                .read(handle, before, with_attributes, take);
+            self.runtime.block_on(read).unwrap();
+            if names.len() == before {
+                break;
+            }
+        }
+        self.files.folders.close(handle);
+        names
+    }
+
+    fn read(&self, path: &str, offset: u64, size: u64) -> Result<Vec<u8>, Reason> {
+        let (ino, _) = self.walk(path)?;
+        let opened = self.runtime.block_on(self.files.open_files.open(ino));
+        let handle = opened.map_err(|fault| fault.reason)?.handle;
+        let read = self.files.open_files.read(handle, offset, size);
+        let bytes = self.runtime.block_on(read).map_err(|fault| fault.reason);
+        self.files.open_files.close(handle);
+        bytes.map(|bytes| bytes.to_vec())
+    }
+
+    fn count(&self, operation: Operation) -> u64 {
+        self.store.faults().count(operation)
+    }
+}
+
+#[test]
+fn keys_are_files_and_folders_below_the_prefix() {
+    let mount = Mount::new("run/", LONG);
+    for key in ["run/a/b/c", "run/a.txt", "run/empty/", "elsewhere/x"] {
+        mount.store.plant(key, key.as_bytes().to_vec());
+    }
+    assert_eq!(mount.list(ROOT, true), ["a", "a.txt", "empty"]);
+    assert_eq!(mount.walk("a/b").unwrap().1, Kind::Folder);
+    assert_eq!(mount.walk("empty").unwrap().1, Kind::Folder);
+    assert_eq!(mount.read("a/b/c", 0, 100).unwrap(), b"run/a/b/c");
+    assert_eq!(mount.walk("x"), Err(Reason::NotFound));
+    assert_eq!(mount.list(mount.walk("empty").unwrap().0, false), [""; 0]);
+}
+
+#[test]
+fn listing_with_attributes_asks_once_for_a_thousand_names_and_for_no_object() {
+    let mount = Mount::new("", LONG);
+    for number in 0..2500 {
+        mount
+            .store
+            .plant(&format!("d/f{number:05}"), vec![0; number]);
+    }
+    let folder = mount.walk("d").unwrap().0;
+    let before = mount.count(Operation::List);
+    let names = mount.list(folder, true);
+    assert_eq!(names.len(), 2500);
+    for name in &names {
+        mount
+            .runtime
+            .block_on(mount.files.lookup(folder, name))
+            .unwrap();
+    }
+    assert_eq!(mount.list(folder, false).len(), 2500);
+    assert_eq!(mount.count(Operation::List) - before, 3);
+    assert_eq!(mount.count(Operation::Head), 0);
+}
+
+#[test]
+fn names_that_are_not_there_are_asked_for_once_in_a_small_folder() {
+    let mount = Mount::new("", LONG);
+    mount.store.plant("lib/numpy/core.py", "x");
+    let folder = mount.walk("lib/numpy").unwrap().0;
+    let before = mount.count(Operation::List);
+    for number in 0..100 {
+        let name = format!("m{number}.so");
+        let found = mount.runtime.block_on(mount.files.lookup(folder, &name));
+        let fault = found.unwrap_err();
+        assert_eq!(fault.reason, Reason::NotFound);
+    }
+    assert_eq!(mount.count(Operation::List) - before, 1);
+    assert_eq!(mount.count(Operation::Head), 0);
+}
+
+#[test]
+fn one_name_of_a_large_folder_is_found_beside_names_that_begin_alike() {
+    let mount = Mount::new("", Duration::ZERO);
+    for number in 0..1200 {
+        mount.store.plant(&format!("d/a-{number:04}"), "x");
+    }
+    mount.store.plant("d/a/inside", "x");
+    mount.store.plant("d/z", "x");
+    assert_eq!(mount.walk("d/a").unwrap().1, Kind::Folder);
+    assert_eq!(mount.walk("d/z").unwrap().1, Kind::File);
+    assert_eq!(mount.walk("d/a-07"), Err(Reason::NotFound));
+    assert_eq!(mount.walk("d/b"), Err(Reason::NotFound));
+}
+
+#[test]
+fn with_no_time_to_live_a_change_is_seen_at_the_next_call() {
+    let mount = Mount::new("", Duration::ZERO);
+    mount.store.plant("k", "old");
+    assert_eq!(mount.read("k", 0, 10).unwrap(), b"old");
+    mount.store.plant("k", "newer");
+    assert_eq!(mount.read("k", 0, 10).unwrap(), b"newer");
+    mount.store.uproot("k");
+    assert_eq!(mount.read("k", 0, 10), Err(Reason::NotFound));
+    mount.store.plant("k/inside", "x");
+    assert_eq!(mount.walk("k").unwrap().1, Kind::Folder);
+}
+
+#[test]
+fn object_that_was_replaced_while_open_is_stale_and_never_a_mixture() {
+    let mount = Mount::new("", LONG);
+    mount.store.plant("k", vec![1; 3 << 20]);
+    let (ino, _) = mount.walk("k").unwrap();
+    let open = || {
+        mount
+            .runtime
+            .block_on(mount.files.open_files.open(ino))
+            .unwrap()
+    };
+    let (first, second) = (open(), open());
+    assert!(!first.keeps_pages && second.keeps_pages);
+    let read = |offset| {
+        let read = mount.files.open_files.read(first.handle, offset, 4096);
+        mount.runtime.block_on(read)
+    };
+    assert_eq!(read(2 << 20).unwrap(), vec![1; 4096]);
+    mount.store.plant("k", vec![2; 3 << 20]);
+    assert_eq!(read(2 << 20).unwrap(), vec![1; 4096], "it is in the cache");
+    assert_eq!(read(0).unwrap_err().reason, Reason::Stale);
+}
+
+#[test]
+fn faults_of_the_store_are_errors_and_the_next_call_tries_again() {
+    let mount = Mount::new("", Duration::ZERO);
+    mount.store.plant("k", "content");
+    let pairs = [
+        (Failure::Denied, Reason::Denied),
+        (Failure::Busy, Reason::Broken),
+        (Failure::Unreachable, Reason::Broken),
+        (Failure::Corrupt, Reason::Broken),
+    ];
+    for (failure, reason) in pairs {
+        mount.store.faults().fail(Operation::Get, 0, failure);
+        assert_eq!(mount.read("k", 0, 10), Err(reason));
+        // A new content, so that nothing is in the cache.
+        mount.store.plant("k", "content");
+        assert_eq!(mount.read("k", 0, 10).unwrap(), b"content");
+        mount.store.plant("k", "content");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn any_reads_show_the_object_and_sparse_ones_fetch_little_more(
+        reads in prop::collection::vec((0u64..5_000_000, 1u64..300_000), 1..40),
+    ) {
+        let mount = Mount::new("", LONG);
+        let body: Vec<u8> = (0..4_500_000u64).map(|at| (at * 31 / 7) as u8).collect();
+        mount.store.plant("k", body.clone());
+        let (ino, _) = mount.walk("k").unwrap();
+        let handle = mount.runtime.block_on(mount.files.open_files.open(ino)).unwrap().handle;
+        for (offset, size) in reads {
+            let read = mount.files.open_files.read(handle, offset, size);
+            let got = mount.runtime.block_on(read).unwrap();
+            let from = (offset as usize).min(body.len());
+            let to = ((offset + size) as usize).min(body.len());
+            prop_assert_eq!(&got[..], &body[from..to]);
+        }
+    }
+}
+
+#[test]
+fn reads_here_and_there_fetch_what_they_ask_for_once() {
+    let mount = Mount::new("", LONG);
+    let block = 128 << 10;
+    mount.store.plant("k", vec![3; 400 * block]);
+    let (ino, _) = mount.walk("k").unwrap();
+    let opened = mount.runtime.block_on(mount.files.open_files.open(ino));
+    let handle = opened.unwrap().handle;
+    // 397 is prime: every 67th block, round and round, never two that follow each other.
+    let mut asked = 0;
+    for round in 1..=100usize {
+        let offset = (round * 67 % 397 * block) as u64;
+        let read = mount.files.open_files.read(handle, offset, block as u64);
+        assert_eq!(mount.runtime.block_on(read).unwrap().len(), block);
+        asked += block as u64;
+    }
+    assert_eq!(mount.store.faults().got_bytes(), asked);
+    assert_eq!(mount.count(Operation::Get), 100);
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One bucket: the trait [`Objects`] over the SDK's client. [`crate::uploads`] has the other trait.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use aws_sdk_s3::Client;
+use aws_sdk_s3::primitives::{ByteStream, DateTime};
+use aws_sdk_s3::types::{ChecksumAlgorithm, EncodingType, ObjectStorageClass, StorageClass};
+use bytes::Bytes;
+use weft_store::{
+    Condition, ETag, Failure, ListRequest, ObjectInfo, Objects, Page, Range, StoreError,
+};
+
+use crate::body;
+use crate::encoding::{copy_source, decode};
+use crate::refusal::Asked;
+
+/// Chosen: the SDK does not ask again when an answer breaks off in its body, so this does.
+const BODY_ATTEMPTS: u32 = 4;
+
+/// A client of one bucket. Clones share connections.
+#[derive(Debug, Clone)]
+pub struct Bucket {
+    pub(crate) client: Client,
+    pub(crate) name: String,
+    pub(crate) checksum: Option<ChecksumAlgorithm>,
+}
+
+impl Bucket {
+    pub(crate) fn new(client: Client, name: &str, with_checksums: bool) -> Self {
+        Self {
+            client,
+            name: name.to_owned(),
+            checksum: with_checksums.then_some(ChecksumAlgorithm::Crc64Nvme),
+        }
+    }
+
+    pub(crate) fn asked<'a>(&'a self, operation: &'static str, key: &'a str) -> Asked<'a> {
+        Asked {
+            operation,
+            key,
+            bucket: &self.name,
+        }
+    }
+
+    async fn get_once(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {
+        let asked = self.asked("GetObject", key);
+        let answer = self
+            .client
+            .get_object()
+            .bucket(&self.name)
+            .key(key)
+            .if_match(etag.as_str())
+            .range(format!("bytes={}-{}", range.start, range.end - 1))
+            .send()
+            .await
+            .map_err(|error| asked.refused(&error))?;
+        body::collect(answer.body, range, &asked).await
+    }
+}
+
+/// S3 always sends these; a store that does not is taken at its least.
+pub(crate) fn info(
+    size: Option<i64>,
+    etag: Option<&str>,
+    modified: Option<&DateTime>,
+    is_archived: bool,
+) -> ObjectInfo {
+    let modified = modified.and_then(|time| SystemTime::try_from(*time).ok());
+    ObjectInfo {
+        size_bytes: size.and_then(|size| u64::try_from(size).ok()).unwrap_or(0),
+        etag: ETag::new(etag.unwrap_or_default()),
+        modified: modified.unwrap_or(SystemTime::UNIX_EPOCH),
+        is_archived,
+    }
+}
+
+/// The words of the two headers: If-Match, If-None-Match.
+pub(crate) fn headers(when: &Condition) -> (Option<String>, Option<String>) {
+    match when {
+        Condition::Always => (None, None),
+        Condition::IfAbsent => (None, Some("*".to_owned())),
+        Condition::IfMatch(etag) => (Some(etag.as_str().to_owned()), None),
+    }
+}
+
+#[async_trait]
+impl Objects for Bucket {
+    async fn head(&self, key: &str) -> Result<ObjectInfo, StoreError> {
+        let asked = self.asked("HeadObject", key);
+        let request = self.client.head_object().bucket(&self.name).key(key);
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| asked.refused(&error))?;
+        let is_archived = matches!(
+            answer.storage_class(),
+            Some(StorageClass::Glacier | StorageClass::DeepArchive)
+        );
+        Ok(info(
+            answer.content_length(),
+            answer.e_tag(),
+            answer.last_modified(),
+            is_archived && answer.restore().is_none(),
+        ))
+    }
+
+    async fn get(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {
+        let mut attempt = 1;
+        loop {
+            match self.get_once(key, range, etag).await {
+                Err(error) if error.failure == Failure::Corrupt && attempt < BODY_ATTEMPTS => {
+                    attempt += 1;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn list(&self, request: &ListRequest) -> Result<Page, StoreError> {
+        let asked = self.asked("ListObjectsV2", &request.prefix);
+        let answer = self
+            .client
+            .list_objects_v2()
+            .bucket(&self.name)
+            .prefix(&request.prefix)
+            .set_delimiter(request.by_folder.then(|| "/".to_owned()))
+            .set_continuation_token(request.token.clone())
+            .max_keys(i32::from(request.limit))
+            .encoding_type(EncodingType::Url)
+            .send()
+            .await
+            .map_err(|error| asked.refused(&error))?;
+        let is_encoded = answer.encoding_type() == Some(&EncodingType::Url);
+        let plain = |text: &str| {
+            if is_encoded {
+                decode(text)
+            } else {
+                text.to_owned()
+            }
+        };
+        let mut page = Page {
+            next: answer.next_continuation_token().map(str::to_owned),
+            ..Page::default()
+        };
+        for object in answer.contents() {
+            let is_archived = matches!(
+                object.storage_class(),
+                Some(ObjectStorageClass::Glacier | ObjectStorageClass::DeepArchive)
+            );
+            let info = info(
+                object.size(),
+                object.e_tag(),
+                object.last_modified(),
+                is_archived,
+            );
+            page.objects
+                .push((plain(object.key().unwrap_or_default()), info));
+        }
+        for folder in answer.common_prefixes() {
+            page.folders
+                .push(plain(folder.prefix().unwrap_or_default()));
+        }
+        Ok(page)
+    }
+
+    async fn put(&self, key: &str, body: Bytes, when: &Condition) -> Result<ETag, StoreError> {
+        let asked = self.asked("PutObject", key);
+        let (if_match, if_none_match) = headers(when);
+        let answer = self
+            .client
+            .put_object()
+            .bucket(&self.name)
+            .key(key)
+            .set_checksum_algorithm(self.checksum.clone())
+            .set_if_match(if_match)
+            .set_if_none_match(if_none_match)
+            .body(ByteStream::from(body))
+            .send()
+            .await
+            .map_err(|error| asked.refused(&error))?;
+        Ok(ETag::new(answer.e_tag().unwrap_or_default()))
+    }
+
+    async fn delete(&self, key: &str, when: &Condition) -> Result<(), StoreError> {
+        let asked = self.asked("DeleteObject", key);
+        let request = self.client.delete_object().bucket(&self.name).key(key);
+        let sent = request.set_if_match(headers(when).0).send().await;
+        match sent.map_err(|error| asked.refused(&error)) {
+            Err(error) if error.failure == Failure::Missing && *when == Condition::Always => Ok(()),
+            answer => answer.map(drop),
+        }
+    }
+
+    async fn copy(
+        &self,
+        from: &str,
+        etag: &ETag,
+        to: &str,
+        when: &Condition,
+    ) -> Result<ETag, StoreError> {
+        let asked = self.asked("CopyObject", to);
+        let (if_match, if_none_match) = headers(when);
+        let answer = self
+            .client
+            .copy_object()
+            .bucket(&self.name)
+            .key(to)
+            .copy_source(copy_source(&self.name, from))
+            .copy_source_if_match(etag.as_str())
+            .set_if_match(if_match)
+            .set_if_none_match(if_none_match)
+            .send()
+            .await
+            .map_err(|error| asked.refused(&error))?;
+        let copied = answer
+            .copy_object_result()
+            .and_then(|result| result.e_tag());
+        Ok(ETag::new(copied.unwrap_or_default()))
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Makes the client: credentials, region, endpoint, attempts and time limits. `mount/daemon` calls
+//! it once.
+
+use std::time::Duration;
+
+use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_s3::Client;
+use aws_smithy_http_client::{Builder, tls};
+
+use crate::bucket::Bucket;
+
+/// Chosen: a store that takes longer to take a connection is not there.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Chosen: between two pieces of an answer; S3 answers in tenths of a second.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// Chosen: the first, and four more with growing pauses: some seconds of a store's trouble.
+const ATTEMPTS: u32 = 5;
+
+/// Which bucket, where, and who asks.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The bucket's name.
+    pub bucket: String,
+    /// As `us-east-1`; else from the environment or the profile.
+    pub region: Option<String>,
+    /// The address of the store; AWS's of the region where there is none.
+    pub endpoint_url: Option<String>,
+    /// `ENDPOINT/BUCKET/KEY` in place of `BUCKET.ENDPOINT/KEY`.
+    pub path_style: bool,
+    /// Of the files in `~/.aws`.
+    pub profile: Option<String>,
+    /// Ask without credentials.
+    pub unsigned: bool,
+    /// Send CRC64NVME of what is written; some stores do not know it.
+    pub upload_checksums: bool,
+}
+
+/// Makes the client; the first request finds out whether it is right.
+pub async fn connect(options: &Options) -> Bucket {
+    let http = Builder::new()
+        .tls_provider(tls::Provider::Rustls(
+            tls::rustls_provider::CryptoMode::Ring,
+        ))
+        .build_https();
+    let limits = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT)
+        .build();
+    let mut loader = aws_config::defaults(BehaviorVersion::latest())
+        .http_client(http)
+        .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
+        .timeout_config(limits);
+    if let Some(region) = &options.region {
+        loader = loader.region(Region::new(region.clone()));
+    }
+    if let Some(endpoint) = &options.endpoint_url {
+        loader = loader.endpoint_url(endpoint);
+    }
+    if let Some(profile) = &options.profile {
+        let credentials = ProfileFileCredentialsProvider::builder()
+            .profile_name(profile)
+            .build();
+        loader = loader
+            .profile_name(profile)
+            .credentials_provider(credentials);
+    }
+    if options.unsigned {
+        loader = loader.no_credentials();
+    }
+    let shared = loader.load().await;
+    let mut config =
+        aws_sdk_s3::config::Builder::from(&shared).force_path_style(options.path_style);
+    if shared.region().is_none() {
+        // AWS names the bucket's region in its refusal; other stores do not ask.
+        config = config.region(Region::new("us-east-1"));
+    }
+    if !options.upload_checksums {
+        config = config.request_checksum_calculation(
+            aws_sdk_s3::config::RequestChecksumCalculation::WhenRequired,
+        );
+    }
+    let client = Client::from_conf(config.build());
+    Bucket::new(client, &options.bucket, options.upload_checksums)
+}

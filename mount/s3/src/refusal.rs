@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the SDK reports as an error, in the words of `mount/store`: why, what the store said, and
+//! the request's id.
+
+use std::error::Error;
+
+use aws_sdk_s3::config::http::HttpResponse;
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use weft_store::{Failure, StoreError};
+
+/// What was asked for, for messages.
+pub struct Asked<'a> {
+    /// As `GetObject`.
+    pub operation: &'static str,
+    /// The key, or the prefix.
+    pub key: &'a str,
+    /// The bucket's name.
+    pub bucket: &'a str,
+}
+
+impl Asked<'_> {
+    /// An error found on this side.
+    pub fn failed(&self, failure: Failure, text: &str) -> StoreError {
+        StoreError::new(failure, self.operation, self.key, text)
+    }
+
+    /// An error of the SDK.
+    pub fn refused<E>(&self, error: &SdkError<E, HttpResponse>) -> StoreError
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
+        let Some(answer) = error.raw_response() else {
+            let failure = match error {
+                SdkError::ConstructionFailure(_) => Failure::Refused,
+                _ => Failure::Unreachable,
+            };
+            let text = chain(error);
+            let no_credentials = text.contains("credentials");
+            return self.failed(
+                if no_credentials {
+                    Failure::Denied
+                } else {
+                    failure
+                },
+                &text,
+            );
+        };
+        let status = answer.status().as_u16();
+        let code = error.code().unwrap_or_default();
+        let mut text = match error.message() {
+            Some(message) => format!("{code}: {message} (status {status})"),
+            None if code.is_empty() => format!("status {status}"),
+            None => format!("{code} (status {status})"),
+        };
+        if let Some(region) = answer.headers().get("x-amz-bucket-region")
+            && matches!(status, 301 | 400)
+        {
+            text.push_str(&format!("; the bucket is in region {region}"));
+        }
+        let mut refused = self.failed(failure_of(status, code), &text);
+        if refused.failure == Failure::NoBucket {
+            refused.message = format!("there is no bucket `{}` ({text})", self.bucket);
+        }
+        let id = answer.headers().get("x-amz-request-id");
+        refused.request_id = id.map(str::to_owned);
+        refused
+    }
+}
+
+/// The message of an error and of those that caused it: the last one says the most.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.ends_with(&next) {
+            text.push_str(": ");
+            text.push_str(&next);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn failure_of(status: u16, code: &str) -> Failure {
+    match (status, code) {
+        (_, "NoSuchBucket") => Failure::NoBucket,
+        (_, "InvalidObjectState") => Failure::Archived,
+        (_, "NotImplemented") | (501, _) => Failure::Unsupported,
+        (_, "NoSuchKey" | "NotFound" | "NoSuchUpload") | (404, _) => Failure::Missing,
+        (401 | 403, _) => Failure::Denied,
+        (412 | 409, _) => Failure::Changed,
+        (_, "SlowDown" | "InternalError" | "RequestTimeout") | (429 | 500..=599, _) => {
+            Failure::Busy
+        }
+        _ => Failure::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_and_code_say_what_may_be_done() {
+        assert_eq!(failure_of(404, ""), Failure::Missing);
+        assert_eq!(failure_of(404, "NoSuchBucket"), Failure::NoBucket);
+        assert_eq!(failure_of(403, "SignatureDoesNotMatch"), Failure::Denied);
+        assert_eq!(failure_of(412, "PreconditionFailed"), Failure::Changed);
+        assert_eq!(failure_of(503, "SlowDown"), Failure::Busy);
+        assert_eq!(failure_of(501, ""), Failure::Unsupported);
+        assert_eq!(failure_of(400, "MalformedXML"), Failure::Refused);
+        assert!(failure_of(500, "").may_pass() && !failure_of(403, "").may_pass());
+    }
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the bucket mount asks of a store of objects, in words of its own: no SDK is named here.
+//!
+//! - [`store`]: the traits [`Objects`] and [`Uploads`], which together are a [`Store`].
+//! - [`object`]: keys' neighbours: entity tags, what is known of an object, pages of listings,
+//!   conditions.
+//! - [`error`]: what a store refuses, and what its caller may do about that.
+//! - [`memory`]: a store in memory that counts requests and fails on demand, for tests.
+//!
+//! `mount/s3` implements the traits over HTTP, `mount/files` calls them.
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod memory;
+pub mod object;
+pub mod store;
+
+pub use error::{Failure, StoreError};
+pub use object::{Condition, ETag, ListRequest, ObjectInfo, Page, Range};
+pub use store::{Objects, Part, Store, Upload, Uploads};

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The traits, for the store in memory.
+
+use std::ops::Bound;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+
+use super::{MemoryStore, Operation};
+use crate::error::{Failure, StoreError};
+use crate::object::{Condition, ETag, ListRequest, ObjectInfo, Page, Range};
+use crate::store::{Objects, Part, Upload, Uploads};
+
+#[async_trait]
+impl Objects for MemoryStore {
+    async fn head(&self, key: &str) -> Result<ObjectInfo, StoreError> {
+        self.faults().meet(Operation::Head, key)?;
+        let inner = self.inner();
+        Ok(inner.find(Operation::Head, key)?.info.clone())
+    }
+
+    async fn get(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {
+        self.faults().meet(Operation::Get, key)?;
+        let body = {
+            let inner = self.inner();
+            inner.find_same(Operation::Get, key, etag)?.body.clone()
+        };
+        if range.end > body.len() as u64 {
+            let message = format!("range {range:?} of {} bytes", body.len());
+            return Err(StoreError::new(
+                Failure::Refused,
+                Operation::Get.name(),
+                key,
+                &message,
+            ));
+        }
+        self.faults().add_got(range.byte_count());
+        Ok(body.slice(range.start as usize..range.end as usize))
+    }
+
+    async fn list(&self, request: &ListRequest) -> Result<Page, StoreError> {
+        self.faults().meet(Operation::List, &request.prefix)?;
+        let inner = self.inner();
+        let mut page = Page::default();
+        let mut count = 0;
+        let mut last = String::new();
+        let from = request.token.clone();
+        let from = from.map_or(Bound::Included(request.prefix.clone()), Bound::Excluded);
+        let mut passed_folder: Option<String> = request.token.clone().filter(|t| t.ends_with('/'));
+        for (key, object) in inner.objects.range((from, Bound::Unbounded)) {
+            let Some(rest) = key.strip_prefix(&request.prefix) else {
+                break;
+            };
+            if passed_folder.as_ref().is_some_and(|f| key.starts_with(f)) {
+                continue;
+            }
+            let folder = rest.find('/').filter(|_| request.by_folder);
+            if count == request.limit {
+                page.next = Some(last);
+                break;
+            }
+            count += 1;
+            if let Some(end) = folder {
+                let name = key[..request.prefix.len() + end + 1].to_owned();
+                passed_folder = Some(name.clone());
+                last.clone_from(&name);
+                page.folders.push(name);
+            } else {
+                last.clone_from(key);
+                page.objects.push((key.clone(), object.info.clone()));
+            }
+        }
+        Ok(page)
+    }
+
+    async fn put(&self, key: &str, body: Bytes, when: &Condition) -> Result<ETag, StoreError> {
+        self.faults().meet(Operation::Put, key)?;
+        let mut inner = self.inner();
+        inner.hold(Operation::Put, key, when)?;
+        Ok(inner.write(key, body))
+    }
+
+    async fn delete(&self, key: &str, when: &Condition) -> Result<(), StoreError> {
+        self.faults().meet(Operation::Delete, key)?;
+        let mut inner = self.inner();
+        inner.hold(Operation::Delete, key, when)?;
+        inner.objects.remove(key);
+        Ok(())
+    }
+
+    async fn copy(
+        &self,
+        from: &str,
+        etag: &ETag,
+        to: &str,
+        when: &Condition,
+    ) -> Result<ETag, StoreError> {
+        self.faults().meet(Operation::Copy, to)?;
+        let mut inner = self.inner();
+        let body = inner.find_same(Operation::Copy, from, etag)?.body.clone();
+        inner.hold(Operation::Copy, to, when)?;
+        Ok(inner.write(to, body))
+    }
+}
+
+impl MemoryStore {
+    fn add_part(
+        &self,
+        operation: Operation,
+        upload: &Upload,
+        number: u32,
+        body: Bytes,
+    ) -> Result<Part, StoreError> {
+        let mut inner = self.inner();
+        let etag = ETag::new(&format!("\"part-{number}-{}\"", body.len()));
+        let parts = inner.uploads.get_mut(&upload.id).ok_or_else(|| {
+            StoreError::new(
+                Failure::Missing,
+                operation.name(),
+                &upload.key,
+                "no such upload",
+            )
+        })?;
+        parts.insert(number, body);
+        Ok(Part {
+            number,
+            etag,
+            crc64: None,
+        })
+    }
+}
+
+#[async_trait]
+impl Uploads for MemoryStore {
+    async fn begin(&self, key: &str) -> Result<Upload, StoreError> {
+        self.faults().meet(Operation::Begin, key)?;
+        let mut inner = self.inner();
+        inner.writes += 1;
+        let id = format!("upload-{}", inner.writes);
+        inner.uploads.insert(id.clone(), Default::default());
+        Ok(Upload {
+            key: key.to_owned(),
+            id,
+        })
+    }
+
+    async fn send(&self, upload: &Upload, number: u32, body: Bytes) -> Result<Part, StoreError> {
+        self.faults().meet(Operation::Send, &upload.key)?;
+        self.add_part(Operation::Send, upload, number, body)
+    }
+
+    async fn copy_part(
+        &self,
+        upload: &Upload,
+        number: u32,
+        source: (&str, &ETag),
+        range: Range,
+    ) -> Result<Part, StoreError> {
+        self.faults().meet(Operation::CopyPart, &upload.key)?;
+        let body = {
+            let inner = self.inner();
+            let object = inner.find_same(Operation::CopyPart, source.0, source.1)?;
+            object.body.slice(range.start as usize..range.end as usize)
+        };
+        self.add_part(Operation::CopyPart, upload, number, body)
+    }
+
+    async fn complete(
+        &self,
+        upload: &Upload,
+        parts: &[Part],
+        when: &Condition,
+    ) -> Result<ETag, StoreError> {
+        self.faults().meet(Operation::Complete, &upload.key)?;
+        let mut inner = self.inner();
+        inner.hold(Operation::Complete, &upload.key, when)?;
+        let refuse = |message: &str| {
+            StoreError::new(
+                Failure::Refused,
+                Operation::Complete.name(),
+                &upload.key,
+                message,
+            )
+        };
+        let sent = inner
+            .uploads
+            .get(&upload.id)
+            .ok_or_else(|| refuse("no such upload"))?;
+        let mut body = BytesMut::new();
+        for part in parts {
+            let bytes = sent
+                .get(&part.number)
+                .ok_or_else(|| refuse("a part is missing"))?;
+            body.extend_from_slice(bytes);
+        }
+        inner.uploads.remove(&upload.id);
+        Ok(inner.write(&upload.key, body.freeze()))
+    }
+
+    async fn abort(&self, upload: &Upload) -> Result<(), StoreError> {
+        self.faults().meet(Operation::Abort, &upload.key)?;
+        self.inner().uploads.remove(&upload.id);
+        Ok(())
+    }
+}

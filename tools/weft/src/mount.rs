@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft mount`: becomes `weft-mount`, which is a program of its own, since it alone stands on
+//! AWS's SDK. Called by `main.rs`.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Its name in the folder of `weft`, and on the PATH.
+const PROGRAM: &str = "weft-mount";
+
+/// Becomes `weft-mount`; answers an exit code only where that cannot be.
+pub(crate) fn run(words: Vec<OsString>) -> u8 {
+    let beside = env::current_exe().ok();
+    let beside = beside.and_then(|program| Some(program.parent()?.join(PROGRAM)));
+    let beside = beside.filter(|program| program.is_file());
+    let program = beside.unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let error = Command::new(&program).args(words).exec();
+    if error.kind() == ErrorKind::NotFound {
+        eprintln!(
+            "weft mount: the program {PROGRAM} is neither beside weft nor on the PATH; it is built \
+             by itself: make build-mount"
+        );
+        return 127;
+    }
+    eprintln!("weft mount: cannot start {}: {error}", program.display());
+    126
+}
