@@ -114,6 +114,7 @@ def ranges_and_bytes_are_counted(server):
     counts = server.control("GET", "counters")
     assert counts["requests"] == {"GetObject": 3, "PutObject": 1}, counts
     assert counts["refusals"] == {"NoSuchKey": 1}
+    assert 1010 < counts["sent_bytes"] < 10_000, counts["sent_bytes"]
     assert counts["read_bytes"] == 1010 and counts["written_bytes"] == 77
     assert [(one["key"], one["first"], one["length"]) for one in counts["ranges"]] == [
         ("counted", 10, 10),

@@ -83,9 +83,11 @@ fn answer(state: &State, command: &Command<'_>) -> Result<Value> {
         "faults" if method == Method::DELETE => {
             Ok(value(&state.faults.change(&value(&state.options.faults))?))
         }
-        "counters" if method == Method::GET => Ok(value(&state.counters.counts())),
+        "counters" if method == Method::GET => {
+            Ok(value(&state.counters.counts(state.total.sent_bytes())))
+        }
         "counters" if method == Method::DELETE => {
-            state.counters.clear();
+            state.counters.clear(state.total.sent_bytes());
             Ok(json!({}))
         }
         "objects" if method == Method::POST => fill(state, &read(command.body)?),

@@ -19,6 +19,9 @@ pub struct Counts {
     pub refusals: BTreeMap<String, u64>,
     /// Bytes of objects promised in answers to reads.
     pub read_bytes: u64,
+    /// Bytes that the sockets have taken, heads of answers included: less than was promised where
+    /// clients gave reads up.
+    pub sent_bytes: u64,
     /// Bytes of objects received.
     pub written_bytes: u64,
     /// What was read: key, first byte, length; in order of arrival.
@@ -46,20 +49,25 @@ pub struct Range {
 #[derive(Debug, Default)]
 pub struct Counters {
     counts: Mutex<Counts>,
+    /// What the sockets had taken when the counters were last set to zero.
+    sent_before: Mutex<u64>,
 }
 
 impl Counters {
-    /// What has been counted.
-    pub fn counts(&self) -> Counts {
-        crate::locked(&self.counts).clone()
+    /// What has been counted, where the sockets have taken `sent_bytes` since the start.
+    pub fn counts(&self, sent_bytes: u64) -> Counts {
+        let mut counts = crate::locked(&self.counts).clone();
+        counts.sent_bytes = sent_bytes - *crate::locked(&self.sent_before);
+        counts
     }
 
     /// Begins anew.
-    pub fn clear(&self) {
+    pub fn clear(&self, sent_bytes: u64) {
         let mut counts = crate::locked(&self.counts);
         let at_work = counts.at_work;
         *counts = Counts::default();
         counts.at_work = at_work;
+        *crate::locked(&self.sent_before) = sent_bytes;
     }
 
     /// A request has arrived; it is at work until what comes back is dropped.

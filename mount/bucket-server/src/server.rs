@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::dispatch;
 use crate::state::{Options, State};
-use crate::wire::{ResetFlag, Total, Wire};
+use crate::wire::{ResetFlag, Wire};
 
 /// A server that runs until it is dropped.
 #[derive(Debug)]
@@ -63,7 +63,6 @@ impl Drop for Server {
 }
 
 async fn accept(listener: TcpListener, state: Arc<State>) {
-    let total = Arc::new(Total::new());
     loop {
         // Out of descriptors, or a peer that is gone already: the next one may do better.
         let Ok((stream, _)) = listener.accept().await else {
@@ -71,13 +70,18 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
             continue;
         };
         let _ = stream.set_nodelay(true);
-        tokio::spawn(connection(stream, Arc::clone(&state), Arc::clone(&total)));
+        tokio::spawn(connection(stream, Arc::clone(&state)));
     }
 }
 
-async fn connection(stream: TcpStream, state: Arc<State>, total: Arc<Total>) {
+async fn connection(stream: TcpStream, state: Arc<State>) {
     let reset = ResetFlag::default();
-    let wire = Wire::new(stream, Arc::clone(&state.faults), total, reset.clone());
+    let wire = Wire::new(
+        stream,
+        Arc::clone(&state.faults),
+        Arc::clone(&state.total),
+        reset.clone(),
+    );
     let service = service_fn(|request| dispatch::serve(Arc::clone(&state), reset.clone(), request));
     // Errors are those of the peer, or were asked for: the connection is over in any case.
     let _ = http1::Builder::new()

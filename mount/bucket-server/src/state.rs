@@ -7,6 +7,7 @@ use crate::counter::Counters;
 use crate::fault::{FaultControl, Faults};
 use crate::sign::{Keys, hex};
 use crate::store::Store;
+use crate::wire::Total;
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub struct State {
     pub options: Options,
     /// The faults now.
     pub faults: Arc<FaultControl>,
+    /// The rates over all connections.
+    pub total: Arc<Total>,
     /// What was counted.
     pub counters: Counters,
     store: Mutex<Store>,
@@ -64,6 +67,7 @@ impl State {
         }
         Self {
             faults: Arc::new(FaultControl::new(options.faults.clone())),
+            total: Arc::new(Total::new()),
             counters: Counters::default(),
             store: Mutex::new(store),
             numbers: Mutex::new(0),

@@ -21,21 +21,37 @@ const STEP_BYTES: usize = 128 << 10;
 /// Chosen: shorter waits are left to the next look, since timers are good to a millisecond.
 const WORTH_WAITING: Duration = Duration::from_millis(1);
 
-/// The clocks of both directions over all connections.
+/// The clocks of both directions over all connections, and what went over them.
 #[derive(Debug)]
 pub struct Total {
-    sent: Mutex<Pace>,
-    received: Mutex<Pace>,
+    sent: Mutex<Meter>,
+    received: Mutex<Meter>,
+}
+
+#[derive(Debug)]
+struct Meter {
+    pace: Pace,
+    bytes: u64,
 }
 
 impl Total {
     /// Both directions are free.
     pub fn new() -> Self {
-        let now = Instant::now();
+        let meter = || {
+            Mutex::new(Meter {
+                pace: Pace::new(Instant::now()),
+                bytes: 0,
+            })
+        };
         Self {
-            sent: Mutex::new(Pace::new(now)),
-            received: Mutex::new(Pace::new(now)),
+            sent: meter(),
+            received: meter(),
         }
+    }
+
+    /// The bytes that all sockets have taken since the start, heads of answers included.
+    pub fn sent_bytes(&self) -> u64 {
+        crate::locked(&self.sent).bytes
     }
 }
 
@@ -73,10 +89,13 @@ impl Direction {
     }
 
     /// So many bytes have moved: how long until the next may?
-    fn spend(&mut self, bytes: usize, rates: (u64, u64), total: &Mutex<Pace>) {
+    fn spend(&mut self, bytes: usize, rates: (u64, u64), total: &Mutex<Meter>) {
         let now = Instant::now();
         let own = self.own.spend(bytes, rates.0, now);
-        let all = crate::locked(total).spend(bytes, rates.1, now);
+        let mut total = crate::locked(total);
+        total.bytes += bytes as u64;
+        let all = total.pace.spend(bytes, rates.1, now);
+        drop(total);
         let until = own.max(all);
         if until > now + WORTH_WAITING {
             self.wait = Some(Box::pin(tokio::time::sleep_until(until.into())));
