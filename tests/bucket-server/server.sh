@@ -39,9 +39,5 @@ control() {
 # faults JSON: sets these, and leaves the others.
 faults() { control POST faults "$1" >/dev/null; }
 
-# count OPERATION: how many requests of it there were since `control DELETE counters`.
-count() {
-    control GET counters | python3 -c '
-import json, sys
-print(json.load(sys.stdin)["requests"].get(sys.argv[1], 0))' "$1"
-}
+# no_faults: those of the start.
+no_faults() { control DELETE faults >/dev/null; }

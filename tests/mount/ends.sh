@@ -1,0 +1,86 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# How mounts end, and wrong usage. Sourced by tests/mount/run.sh.
+
+objects ends 1 100000
+
+killed() {
+    remount && signal_daemon KILL && wait_for 5 daemon_is_gone &&
+        ends 1 "Transport endpoint is not connected" cat "$mnt/ends" &&
+        mount_bucket && [ "$(wc -c <"$mnt/ends")" = 100000 ]
+}
+check "after kill -9 the next mount takes the dead one away" killed
+
+killed_while_reading() {
+    objects slow 1 100000000
+    faults '{"total_rate": 5000000}'
+    remount || return 1
+    cat "$mnt/slow" >"$work/slow" 2>"$work/why" &
+    local reader=$!
+    sleep 1
+    signal_daemon KILL || return 1
+    wait "$reader" && return 1
+    faults '{"total_rate": 0}'
+    mount_bucket && unmount_bucket
+}
+check "a reader whose mount is killed gets an error" killed_while_reading
+
+many_times() {
+    local turn before after
+    unmount_bucket
+    before=$(grep -c . /proc/self/mountinfo)
+    for turn in $(seq 24); do
+        mount_bucket && [ -f "$mnt/ends" ] && unmount_bucket || { echo "turn $turn"; return 1; }
+    done
+    after=$(grep -c . /proc/self/mountinfo)
+    [ "$before" = "$after" ] && daemon_is_gone
+}
+check "24 mounts in a row leave nothing behind" many_times
+
+term() {
+    mount_bucket && signal_daemon TERM && wait_for 10 daemon_is_gone &&
+        ! is_mounted
+}
+check "SIGTERM unmounts" term
+
+busy() {
+    mount_bucket || return 1
+    (exec 3<"$mnt/ends"; ends 32 "busy" umount "$mnt"; )
+    local ended=$?
+    unmount_bucket && [ $ended = 0 ]
+}
+check "a bucket in use is not unmounted" busy
+
+# usage CODE WORDS ARGUMENTS...: weft-mount with these arguments ends so.
+usage() { timeout 60 true && ends "$1" "$2" timeout 60 "$WEFT_MOUNT" "${@:3}"; }
+here=(--endpoint-url "$BUCKET_URL")
+check "no arguments: usage" usage 2 "Usage"
+check "an unknown option: usage" usage 2 "unexpected argument" data "$mnt" --no-such-option
+check "a bucket that is not there is named, with a remedy" \
+    usage 1 "no-such-bucket" no-such-bucket "$mnt" "${here[@]}"
+check "a name that no bucket has" usage 2 "no name of a bucket" "A B" "$mnt" "${here[@]}"
+check "a folder that is not there" usage 1 "mkdir -p" data "$mnt/none" "${here[@]}"
+check "a file in place of a folder" usage 1 "no folder" data "$work/url" "${here[@]}"
+touch "$mnt/occupied"
+check "a folder with something in it" usage 1 "occupied" data "$mnt" "${here[@]}"
+rm "$mnt/occupied"
+check "a server that is not there" \
+    usage 1 "cannot use bucket" data "$mnt" --endpoint-url http://127.0.0.1:9
+wrong_key() { AWS_SECRET_ACCESS_KEY=wrong usage 1 "credentials" data "$mnt" "${here[@]}"; }
+check "a wrong key: credentials are the remedy" wrong_key
+twice() {
+    mount_bucket && usage 1 "mounted there already" data "$mnt" "${here[@]}" && unmount_bucket
+}
+check "a folder that is mounted already" twice
+strange_keys() {
+    "$PYTHON" - "$BUCKET_URL" <<'EOF' &&
+import boto3, sys
+s3 = boto3.client("s3", endpoint_url=sys.argv[1])
+for key in ["odd//double", "odd/./dot", "odd/../up", "odd/both", "odd/both/below", "odd/plain"]:
+    s3.put_object(Bucket="data", Key=key, Body=b"x")
+s3.put_object(Bucket="data", Key="odd/" + "n" * 300, Body=b"x")
+EOF
+        mount_bucket && ls -la "$mnt/odd" && [ "$(cat "$mnt/odd/plain")" = x ] &&
+        find "$mnt/odd" >"$work/found" && unmount_bucket
+}
+check "keys that are no names do no harm" strange_keys

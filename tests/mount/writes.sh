@@ -1,0 +1,150 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Real programs write, and boto3 reads it back. Sourced by tests/mount/run.sh.
+
+mount_bucket >"$work/out" 2>&1 || not_ok "writes: a bucket is mounted"
+can_write=yes
+(printf probe >"$mnt/probe") 2>"$work/why" || can_write=
+if [ -z "$can_write" ]; then
+    skip "writes" "this mount does not write: $(tail -n 1 "$work/why")"
+    return 0
+fi
+
+# stored KEY FILE: the object has the file's contents.
+stored() {
+    "$PYTHON" - "$BUCKET_URL" "$1" "$2" <<'EOF'
+import boto3, sys
+s3 = boto3.client("s3", endpoint_url=sys.argv[1])
+found = s3.get_object(Bucket="data", Key=sys.argv[2])["Body"].read()
+assert found == open(sys.argv[3], "rb").read(), f"{len(found)} bytes are there"
+EOF
+}
+# leftovers: uploads that were neither completed nor aborted.
+no_leftovers() {
+    control GET state | python3 -c '
+import json, sys
+sys.exit(json.load(sys.stdin)["data"]["uploads"])'
+}
+
+mkdir -p "$work/written"
+head -c 30000000 /dev/urandom >"$work/written/large"
+head -c 100 /dev/urandom >"$work/written/small"
+: >"$work/written/none"
+
+copied() {
+    local file
+    for file in large small none; do
+        cp "$work/written/$file" "$mnt/$file" && stored "$file" "$work/written/$file" || return 1
+        cmp "$mnt/$file" "$work/written/$file" || return 1
+    done
+    no_leftovers
+}
+check "cp writes files of any size, whole at close" copied
+
+tree_written() {
+    cp -r docs/adr "$mnt/adr" && diff -r "$mnt/adr" docs/adr && remount &&
+        diff -r "$mnt/adr" docs/adr
+}
+check "cp -r writes a tree that is there after a new mount" tree_written
+
+unpacked() { mkdir -p "$mnt/tar" && tar -C docs -cf - lab | tar -C "$mnt/tar" -xf - &&
+    diff -r "$mnt/tar/lab" docs/lab; }
+check "tar unpacks into the bucket" unpacked
+
+rewritten() {
+    printf 'first contents' >"$mnt/rewritten" && printf 'second' >"$mnt/rewritten" &&
+        [ "$(cat "$mnt/rewritten")" = second ]
+}
+check "a file is written again" rewritten
+
+removed() {
+    mkdir -p "$mnt/gone/inner" && printf x >"$mnt/gone/inner/file" && rm -r "$mnt/gone" &&
+        [ ! -e "$mnt/gone" ] && rm "$mnt/small" && [ ! -e "$mnt/small" ] &&
+        ends 1 "not empty" rmdir "$mnt/adr"
+}
+check "rm and rmdir remove, and a folder with files stays" removed
+
+renamed() {
+    mv "$mnt/large" "$mnt/moved" && stored moved "$work/written/large" && [ ! -e "$mnt/large" ]
+}
+rename_bytes() { forget && renamed && asked 'read_bytes < 1 << 20 and written_bytes < 1 << 20'; }
+check "mv renames inside the store" rename_bytes
+
+appended() {
+    printf 'one\n' >"$mnt/log" && printf 'two\n' >>"$mnt/log" &&
+        [ "$(cat "$mnt/log")" = "$(printf 'one\ntwo')" ]
+}
+check "a file is appended to" appended
+
+in_place() {
+    "$PYTHON" - "$mnt/moved" <<'EOF' &&
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+os.pwrite(file, b"CHANGED", 12_345_678)
+os.ftruncate(file, 20_000_000)
+os.close(file)
+EOF
+        "$PYTHON" - "$work/written/large" <<'EOF' && stored moved "$work/written/large"
+import os, sys
+file = os.open(sys.argv[1], os.O_RDWR)
+os.pwrite(file, b"CHANGED", 12_345_678)
+os.ftruncate(file, 20_000_000)
+os.close(file)
+EOF
+}
+check "a file is changed in place and cut" in_place
+
+safe_save() {
+    "$PYTHON" - "$mnt/model.safetensors" <<'EOF'
+import os, sys
+path = sys.argv[1]
+with open(path + ".tmp", "wb") as file:
+    os.ftruncate(file.fileno(), 100_000)
+    file.write(b"m" * 100_000)
+    os.fsync(file.fileno())
+os.chmod(path + ".tmp", 0o644)
+os.rename(path + ".tmp", path)
+assert open(path, "rb").read() == b"m" * 100_000
+EOF
+}
+check "set_len, write, chmod and rename, as safetensors saves" safe_save
+
+if command -v sqlite3 >/dev/null; then
+    database() {
+        sqlite3 "$mnt/new.sqlite" 'create table t(a); insert into t values(42)' &&
+            [ "$(sqlite3 "$mnt/new.sqlite" 'select a from t')" = 42 ] &&
+            sqlite3 "$mnt/new.sqlite" 'update t set a = 43' && remount &&
+            [ "$(sqlite3 "file:$mnt/new.sqlite?immutable=1" 'select a from t')" = 43 ]
+    }
+    check "sqlite makes and changes a database" database
+fi
+
+committed() {
+    git init -q "$mnt/repository" && cp -r docs/adr "$mnt/repository/" &&
+        git -C "$mnt/repository" add -A &&
+        git -C "$mnt/repository" -c user.name=t -c user.email=t@t commit -qm one &&
+        git -C "$mnt/repository" fsck --no-progress &&
+        [ -z "$(git -C "$mnt/repository" status -s)" ]
+}
+check "git makes a repository and commits" committed
+
+killed_writing() {
+    printf 'old' >"$mnt/half" && stored half <(printf old) || return 1
+    (head -c 40000000 /dev/zero; sleep 5) >"$mnt/half" &
+    local writer=$!
+    sleep 2
+    signal_daemon KILL
+    kill "$writer" 2>/dev/null
+    wait "$writer"
+    wait_for 10 daemon_is_gone && mount_bucket && stored half <(printf old)
+}
+check "a writer whose mount is killed leaves the old contents" killed_writing
+
+written_through_faults() {
+    faults '{"slow_down": 0.2, "reset": 0.05, "seed": 7}' || return 1
+    cp "$work/written/large" "$mnt/through" && cp -r docs/adr "$mnt/through-faults"
+    local ended=$?
+    control DELETE faults >/dev/null
+    [ $ended = 0 ] && stored through "$work/written/large" && diff -r "$mnt/through-faults" docs/adr
+}
+check "writes are right where requests are refused and reset" written_through_faults
