@@ -28,8 +28,8 @@ job() {
 build() {
     local compiler=$ROOT/.env/mpi/${1/intel/mpich}/bin/mpicc
     if [ "$1" = debian-openmpi ]; then compiler=$(command -v mpicc.openmpi); fi
-    [ -x "$compiler" ] && "$compiler" -O1 -o "$work/$2-$1" "$ROOT/tests/collectives/$2.c" \
-        >"$work/out" 2>&1
+    [ -x "$compiler" ] && "$compiler" -O1 -o "$work/$2-$1" "$ROOT/tests/collectives/$2.c" -lm \
+        -lpthread >"$work/out" 2>&1
 }
 
 is_there() {
@@ -71,7 +71,7 @@ calls_to_kill() {
 
 for mpi in openmpi mpich intel debian-openmpi; do
     if ! is_there "$mpi" || ! build "$mpi" random || ! build "$mpi" killed ||
-        ! build "$mpi" barriers; then
+        ! build "$mpi" barriers || ! build "$mpi" program; then
         skip "random collectives, $mpi" "$mpi or an mpicc for it is not installed"
         continue
     fi
@@ -80,6 +80,11 @@ for mpi in openmpi mpich intel debian-openmpi; do
         job "$ranks" "$mpi" "$work/random-$mpi" "$some" "$seed" &&
             grep -aq "^$some cases are right, seed $seed\$" "$work/out"
         report $? "$some random collectives, $ranks ranks, $mpi, seed $seed"
+    done
+    for ranks in 2 3; do
+        job "$ranks" "$mpi" "$work/program-$mpi" && grep -aq '^all is well$' "$work/out"
+        report $? "what programs do around collectives, $ranks ranks, $mpi"
+        grep -a '^sums: ' "$work/out" >>"$work/sums-$ranks"
     done
     name="barriers are served, and without the library they are messages, $mpi"
     if [ "$mpi" = intel ]; then
@@ -94,6 +99,11 @@ for mpi in openmpi mpich intel debian-openmpi; do
             ! grep -aq '^the barrier came back$' "$work/out"
         report $? "a rank killed inside $call ends the job, $mpi"
     done
+done
+
+for ranks in 2 3; do
+    cp "$work/sums-$ranks" "$work/out" 2>/dev/null && [ "$(sort -u "$work/out" | wc -l)" = 1 ]
+    report $? "sums of floating point numbers have the same bits under all MPIs, $ranks ranks"
 done
 
 if is_there mpich; then

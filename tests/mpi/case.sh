@@ -37,9 +37,9 @@ weft_run() {
     local mpi=$1 ranks=$2 seconds=$3 transport=${CASE_TRANSPORT:-$TRANSPORT} must=()
     shift 3
     # Without this a run that silently fell back to another transport would pass.
-    [ "$transport" = weft ] && must=(--require-weft)
+    [ "$transport" = weft ] && must=(--require-weft --collectives "${COLLECTIVES:-auto}")
     "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" --timeout "$seconds" \
-        --collectives "${COLLECTIVES:-auto}" "${must[@]}" -- "$@"
+        "${must[@]}" -- "$@"
 }
 
 # program_for MPI SOURCE: compiles the C program against this MPI once, and prints where it lies.

@@ -46,7 +46,9 @@ fn staged(
         let part = Part::first(chunk.length_bytes());
         if exchange.rank() == root {
             exchange.open(wait, step)?;
-            exchange.stage(step, part).fill(0, chunk.as_view());
+            exchange
+                .stage(step, part)
+                .fill_for_others(0, chunk.as_view());
             exchange.publish(step);
         } else {
             exchange.heed(wait, root, step)?;

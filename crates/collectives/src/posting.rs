@@ -18,7 +18,7 @@ pub(crate) fn post(exchange: &mut Exchange, step: u64, data: BytesView<'_>) {
         return exchange.publish_inline(step, data);
     }
     let part = Part::first(data.length_bytes());
-    exchange.stage(step, part).fill(0, data);
+    exchange.stage(step, part).fill_for_others(0, data);
     exchange.publish(step);
 }
 

@@ -55,7 +55,7 @@ impl Transfer for ReduceScatter<'_> {
                 offset_bytes: rank * self.chunks.chunk_bytes,
                 length_bytes: part.length_bytes,
             };
-            exchange.stage(step, place).fill(0, data);
+            exchange.stage(step, place).fill_for_others(0, data);
         }
         exchange.publish(step);
         Ok(())

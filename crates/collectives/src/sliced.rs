@@ -113,7 +113,7 @@ impl Sliced<'_> {
             let slice = self.slices.of(chunk, rank);
             let data = buffers.given().part(slice.offset_bytes, slice.length_bytes);
             let place = self.slices.staged(chunk, giver, rank);
-            self.exchange.stage(step, place).fill(0, data);
+            self.exchange.stage(step, place).fill_for_others(0, data);
         }
         self.exchange.publish(step);
         Ok(step)

@@ -125,7 +125,7 @@ impl Transfer for Spreading<'_> {
         for rank in exchange.others() {
             let data = self.piece(rank, chunk);
             let place = self.place(own, rank, data.length_bytes());
-            exchange.stage(step, place).fill(0, data);
+            exchange.stage(step, place).fill_for_others(0, data);
         }
         exchange.publish(step);
         Ok(())

@@ -19,25 +19,26 @@ pub trait Wait {
 /// How many looks come before what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// Looks without any pause.
+    /// Looks without a call of [`Wait::pause`].
     bare_spins: u32,
     /// Looks between two calls of [`Wait::pause`], less one; a power of two less one.
     pause_mask: u32,
 }
 
 impl Patience {
-    /// For ranks that have a core each. Chosen: bare looks last half a microsecond, several times
-    /// what a line takes; calls come each microsecond or two.
+    /// For ranks that have a core each. Chosen: looks without calls last half a microsecond or
+    /// more, several times what a line takes; calls come each microsecond or two. A pause after
+    /// each look leaves the core to a rank on its other thread.
     #[cfg(not(loom))]
     const OWN_CORES: Self = Self {
-        bare_spins: 400,
+        bare_spins: 48,
         pause_mask: 31,
     };
     /// For ranks that share cores: whoever waits stands in the way of whom it waits for. Chosen:
     /// some looks, since the other core's rank may be about to answer.
     #[cfg(not(loom))]
     const OVERSUBSCRIBED: Self = Self {
-        bare_spins: 32,
+        bare_spins: 4,
         pause_mask: 0,
     };
 
@@ -70,6 +71,8 @@ impl Patience {
             if let Some(answer) = look() {
                 return answer;
             }
+            #[cfg(not(loom))]
+            core::hint::spin_loop();
         }
         self.until_after_pauses(wait, look)
     }

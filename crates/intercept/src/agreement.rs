@@ -13,6 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
 use weft_collectives::{LAYOUT_VERSION, RANK_LIMIT, Shape, Team, segment_bytes};
+use weft_mpi_abi::Abi;
 use weft_os::cpu;
 use weft_os::map::RawMap;
 use weft_os::process::{open_memfd_of, random_u64};
@@ -24,8 +25,31 @@ use crate::mpi::Mpi;
 use crate::outcome::Stop;
 use crate::waiting::Waiting;
 
-/// The variable that says how many ranks have this library: all of the job's.
-const RANKS: &str = "WEFT_COLLECTIVES_RANKS";
+/// The variable that says who is to serve, `auto` or `weft`, and behind a colon how many ranks have
+/// this library: all of the job's.
+const ASKED: &str = "WEFT_COLLECTIVES";
+
+/// What [`ASKED`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asked {
+    /// Also where the MPI would be as quick.
+    always: bool,
+    ranks: usize,
+}
+
+impl Asked {
+    fn of(text: &str) -> Option<Self> {
+        let (who, ranks) = text.split_once(':')?;
+        Some(Self {
+            always: match who {
+                "weft" => true,
+                "auto" => false,
+                _ => return None,
+            },
+            ranks: ranks.parse().ok()?,
+        })
+    }
+}
 
 /// One rank's end of a communicator that is served. The team goes before what it lies in.
 #[derive(Debug)]
@@ -98,6 +122,7 @@ impl Card {
 struct Standing {
     rank: usize,
     ranks: usize,
+    asked: Asked,
 }
 
 /// Has the ranks of a communicator agree; all of them call it in the same call of the program.
@@ -106,6 +131,12 @@ pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Served> {
     let standing = standing(mpi, communicator)?;
     let (file, card) = own_card(standing);
     let cards = exchange(mpi, communicator, standing, card)?;
+    // Measured: where ranks share cores, Open MPI's messages over Weft take less time than a
+    // meeting of all (docs/lab/2026-11-24-collectives-under-four-mpis.md).
+    let shares_cores = cards.first().is_some_and(|first| first.shares_cores);
+    if shares_cores && mpi.abi == Abi::OpenMpi && !standing.asked.always {
+        return None;
+    }
     let served = join(mpi, standing, &cards);
     let is_ready = agree_on(mpi, communicator, served.is_some());
     // The file is needed until everybody has mapped it, and no longer.
@@ -131,9 +162,9 @@ fn standing(mpi: &Mpi, communicator: Handle) -> Option<Standing> {
     let ranks = number(mpi.functions.size, communicator)?;
     let rank = number(mpi.functions.rank, communicator)?;
     let world = number(mpi.functions.size, mpi.communicators.world)?;
-    let told: usize = env::var(RANKS).ok()?.parse().ok()?;
-    let may_be = (2..=RANK_LIMIT).contains(&ranks) && told == world;
-    (may_be && is_of_world(mpi, communicator, ranks)).then_some(Standing { rank, ranks })
+    let asked = Asked::of(&env::var(ASKED).ok()?)?;
+    let may_be = (2..=RANK_LIMIT).contains(&ranks) && asked.ranks == world;
+    (may_be && is_of_world(mpi, communicator, ranks)).then_some(Standing { rank, ranks, asked })
 }
 
 /// Whether all ranks are ranks of MPI_COMM_WORLD, and not of another program.
@@ -258,6 +289,16 @@ fn agree_on(mpi: &Mpi, communicator: Handle, can: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_to_serve_and_how_many_ranks_there_are_is_read() {
+        let asked = |always, ranks| Some(Asked { always, ranks });
+        assert_eq!(Asked::of("auto:4"), asked(false, 4));
+        assert_eq!(Asked::of("weft:512"), asked(true, 512));
+        for text in ["", "4", "mpi:4", "auto:", "auto:-1"] {
+            assert_eq!(Asked::of(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_card_says_what_it_was_told() {

@@ -186,6 +186,14 @@ impl Bytes {
     /// None.
     pub const NONE: Self = Self::Copy(Vec::new());
 
+    /// How many there are.
+    pub fn length_bytes(&self) -> usize {
+        match self {
+            Self::InPlace(_, bytes) => *bytes,
+            Self::Copy(copy) => copy.len(),
+        }
+    }
+
     /// To be read.
     ///
     /// # Safety

@@ -8,6 +8,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::buffers::Data;
+use crate::large::{ERROR_COUNT, Held, Narrow};
 use crate::next::Next;
 use crate::parts::{Described, Kinds};
 use crate::{exchange, movement, reduction};
@@ -57,6 +58,9 @@ where
 /// One function: its name, the type of its counts, its arguments, and how it is served.
 macro_rules! entry {
     ($name:ident, $count:ty, ($($argument:ident: $kind:ty),*) => $served:expr) => {
+        entry!($name, $count, ($($argument: $kind),*) => $served, or NO_MPI);
+    };
+    ($name:ident, $count:ty, ($($argument:ident: $kind:ty),*) => $served:expr, or $other:expr) => {
         #[allow(non_snake_case, reason = "the standard's name")]
         mod $name {
             use super::*;
@@ -64,8 +68,8 @@ macro_rules! entry {
             #[allow(dead_code, reason = "a barrier has no count")]
             type Count = $count;
 
-            // SAFETY: the section is C's, and CStr ends at the only zero.
-            static NEXT: Next = Next::new(
+            /// What a program calls if this library is not there.
+            pub static NEXT: Next = Next::new(
                 match std::ffi::CStr::from_bytes_with_nul(
                     concat!(stringify!($name), "\0").as_bytes(),
                 ) {
@@ -83,7 +87,9 @@ macro_rules! entry {
                     return code;
                 }
                 let Some(next) = NEXT.address() else {
-                    return NO_MPI;
+                    // SAFETY: as above.
+                    #[allow(unused_unsafe, reason = "a plain form has nothing to call")]
+                    return unsafe { $other };
                 };
                 type Function = unsafe extern "C" fn($($kind),*) -> c_int;
                 // SAFETY: a function of that name has the standard's type; the arguments are the
@@ -97,11 +103,30 @@ macro_rules! entry {
     };
 }
 
-/// The two forms of a function with counts: of `int`, and of `MPI_Count`.
+/// The last of some arguments.
+macro_rules! last {
+    ($last:ident) => { $last };
+    ($first:ident, $($others:ident),+) => { last!($($others),+) };
+}
+
+/// The two forms of a function with counts: of `int`, and of `MPI_Count`. All have the communicator
+/// last.
 macro_rules! both {
-    ($plain:ident, $large:ident, $arguments:tt => $served:expr) => {
-        entry!($plain, c_int, $arguments => $served);
-        entry!($large, i64, $arguments => $served);
+    ($plain:ident, $large:ident, ($($argument:ident: $kind:ty),*) => $served:expr) => {
+        entry!($plain, c_int, ($($argument: $kind),*) => $served);
+        entry!($large, i64, ($($argument: $kind),*) => $served, or {
+            let Some(next) = super::$plain::NEXT.address() else {
+                return NO_MPI;
+            };
+            let communicator = last!($($argument),*);
+            $(let Some($argument) = $argument.hold(communicator) else {
+                return ERROR_COUNT;
+            };)*
+            type Function =
+                unsafe extern "C" fn($(<<$kind as Narrow>::Held as Held>::Plain),*) -> c_int;
+            let next = std::mem::transmute::<*mut c_void, Function>(next.as_ptr());
+            next($($argument.plain()),*)
+        });
     };
 }
 

@@ -9,8 +9,9 @@ use weft_collectives::{Blocks, Uneven};
 use crate::buffers::{Bytes, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
+use crate::limits::within;
 use crate::parts::Described;
-use crate::shares::{given, or_refuse, within};
+use crate::shares::{given, or_refuse};
 
 /// MPI_Scatter: `send` describes one block; `None` leaves it to the MPI, here and below.
 ///
@@ -28,7 +29,7 @@ pub unsafe fn from_root(
         let is_in_place = is_root && mpi.is_in_place(receive.address());
         let block = if is_root { send } else { receive };
         let block_bytes = block.checked(mpi)?.bytes;
-        within(block_bytes, served)?;
+        within(mpi, Call::Scatter, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
@@ -78,6 +79,8 @@ pub unsafe fn parts_from_root(
                 true => None,
                 false => Some(receive.checked(mpi)?),
             };
+            let own_bytes = taken.map_or(0, |taken| taken.bytes);
+            within(mpi, Call::Scatter, own_bytes, served)?;
             if !is_root {
                 return Ok((Vec::new(), Bytes::NONE, taken));
             }
@@ -85,6 +88,7 @@ pub unsafe fn parts_from_root(
             // them.
             unsafe {
                 let all = send.checked(mpi, served.team.ranks())?;
+                within(mpi, Call::Scatter, all.longest_bytes(), served)?;
                 let given = all.read(mpi)?;
                 Ok((all.blocks, given, taken))
             }
@@ -115,7 +119,7 @@ pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Opti
     serve(Call::Alltoall, communicator, |mpi, served| {
         let ranks = served.team.ranks();
         let block_bytes = receive.checked(mpi)?.bytes;
-        within(block_bytes, served)?;
+        within(mpi, Call::Alltoall, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
@@ -152,6 +156,7 @@ pub unsafe fn parts_to_parts(
         // SAFETY: the program's promise about its buffers and lists.
         let describe = || unsafe {
             let all = receive.checked(mpi, ranks)?;
+            within(mpi, Call::Alltoall, all.longest_bytes(), served)?;
             if is_in_place {
                 let room = all.read(mpi)?;
                 return Ok((all, room, None));

@@ -58,6 +58,8 @@ functions! {
     rank = c"PMPI_Comm_rank": fn(Handle, *mut c_int);
     /// MPI_Comm_size.
     size = c"PMPI_Comm_size": fn(Handle, *mut c_int);
+    /// MPI_Comm_remote_size.
+    remote_size = c"PMPI_Comm_remote_size": fn(Handle, *mut c_int);
     /// MPI_Comm_group.
     group = c"PMPI_Comm_group": fn(Handle, *mut Handle);
     /// MPI_Group_free.

@@ -19,8 +19,9 @@
 //! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
 //! in common. [`mpi`] finds the MPI of the process and its binary interface; [`datatypes`] knows
 //! types, [`buffers`] the data that they describe and [`parts`] blocks with places of their own;
-//! [`waiting`] drives the MPI while a rank waits; [`outcome`] says how a call ends; [`calls`] are
-//! counted for `weft run`; [`functions`] are those that this library calls itself.
+//! [`limits`] says how long data may be; [`waiting`] drives the MPI while a rank waits; [`outcome`]
+//! says how a call ends; [`calls`] are counted for `weft run`; [`large`] is for MPIs without large
+//! counts; [`functions`] are those that this library calls itself.
 
 pub mod agreement;
 pub mod buffers;
@@ -30,6 +31,8 @@ pub mod datatypes;
 pub mod entries;
 pub mod exchange;
 pub mod functions;
+pub mod large;
+pub mod limits;
 pub mod movement;
 pub mod mpi;
 pub mod next;

@@ -9,9 +9,10 @@ use weft_collectives::{Blocks, Uneven};
 use crate::buffers::{Bytes, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
+use crate::limits::within;
 use crate::outcome::Stop;
-use crate::parts::Described;
-use crate::shares::{given, or_refuse, within};
+use crate::parts::{Described, Parts};
+use crate::shares::{given, or_refuse};
 
 /// MPI_Barrier; `None` leaves it to the MPI, here and below.
 ///
@@ -36,6 +37,7 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
         if data.bytes == 0 {
             return Ok(());
         }
+        within(mpi, Call::Bcast, data.bytes, served)?;
         let is_root = served.team.rank() == root;
         // SAFETY: the program's promise about the data.
         let mut bytes = unsafe {
@@ -64,7 +66,7 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
 pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c_int> {
     serve(Call::Allgather, communicator, |mpi, served| {
         let block_bytes = receive.checked(mpi)?.bytes;
-        within(block_bytes, served)?;
+        within(mpi, Call::Allgather, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
@@ -97,6 +99,7 @@ pub unsafe fn parts_to_all(communicator: usize, send: Data, receive: Described) 
         // SAFETY: the program's promise about its buffers and lists.
         unsafe {
             let all = receive.checked(mpi, served.team.ranks())?;
+            within(mpi, Call::Allgather, all.longest_bytes(), served)?;
             let given = given(mpi, send, is_in_place)?;
             let mut room = if is_in_place {
                 all.read(mpi)?
@@ -128,7 +131,7 @@ pub unsafe fn to_root(
         let is_in_place = is_root && mpi.is_in_place(send.address());
         let block = if is_root { receive } else { send };
         let block_bytes = block.checked(mpi)?.bytes;
-        within(block_bytes, served)?;
+        within(mpi, Call::Gather, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
@@ -176,6 +179,9 @@ pub unsafe fn parts_to_root(
             };
             all.and_then(|all| {
                 let given = given(mpi, send, is_in_place)?;
+                let own_bytes = given.as_ref().map_or(0, Bytes::length_bytes);
+                let longest_bytes = all.as_ref().map_or(own_bytes, Parts::longest_bytes);
+                within(mpi, Call::Gather, longest_bytes, served)?;
                 let room = match &all {
                     Some(all) if is_in_place => all.read(mpi)?,
                     Some(all) => all.room(),

@@ -151,9 +151,10 @@ impl Parts {
         })
     }
 
-    /// Bytes of all blocks.
-    pub fn total_bytes(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.bytes).sum()
+    /// Bytes of the longest block.
+    pub fn longest_bytes(&self) -> usize {
+        let lengths = self.pieces.iter().map(|piece| piece.bytes);
+        lengths.max().unwrap_or(0)
     }
 
     /// The bytes, to be read.

@@ -11,10 +11,10 @@ use crate::agreement::Served;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
 use crate::communicators::serve;
+use crate::limits::within;
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::List;
-use crate::shares::within;
 
 /// What is combined and how.
 ///
@@ -215,6 +215,7 @@ pub unsafe fn to_root(
         if checked.bytes == 0 {
             return Ok(());
         }
+        within(mpi, Call::Reduce, checked.bytes, served)?;
         if send.is_null() || (is_root && send == data.address()) {
             return Err(Stop::Left);
         }
@@ -244,7 +245,7 @@ pub unsafe fn block_to_each(
 ) -> Option<c_int> {
     serve(Call::ReduceScatter, communicator, |mpi, served| {
         let (checked, reduction) = terms(mpi, data, operation)?;
-        within(checked.bytes, served)?;
+        within(mpi, Call::ReduceScatter, checked.bytes, served)?;
         let total_bytes = checked.bytes * served.team.ranks();
         // SAFETY: the caller's promise.
         unsafe {

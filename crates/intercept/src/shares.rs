@@ -4,23 +4,9 @@
 use weft_collectives::Uneven;
 
 use crate::agreement::Served;
-use crate::buffers::{Bytes, Data, LONGEST_BYTES};
+use crate::buffers::{Bytes, Data};
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
-
-/// Whether a block of so many bytes for each rank is short enough; alike on all ranks.
-///
-/// # Errors
-/// [`Stop::Left`] if it is not.
-#[inline]
-pub fn within(block_bytes: usize, served: &Served) -> Result<(), Stop> {
-    let total_bytes = block_bytes.checked_mul(served.team.ranks());
-    if total_bytes.is_some_and(|total_bytes| total_bytes <= LONGEST_BYTES) {
-        Ok(())
-    } else {
-        Err(Stop::Left)
-    }
-}
 
 /// What a rank gives; `None` if that lies in its other buffer.
 ///

@@ -23,6 +23,10 @@ const LIFE_CHECK_NS: u64 = 100_000_000;
 /// Calls between two looks at the clock. Chosen: a call takes a tenth of a microsecond or more.
 const CALLS_PER_LOOK: u32 = 256;
 
+/// Yields between two calls for progress, where ranks share cores. Chosen: who is waited for may
+/// wait for messages itself, but most often it only waits for its turn.
+const YIELDS_PER_PROGRESS: u32 = 4;
+
 /// Looks after which a rank with a core of its own offers it to others all the same. Chosen: about
 /// a millisecond.
 const SPINS_ALONE: u32 = 100_000;
@@ -106,11 +110,13 @@ impl Waiting {
 
 impl Wait for Waiting {
     fn pause(&mut self, spins: u32) -> Result<(), Stopped> {
-        self.progress();
+        self.calls = self.calls.wrapping_add(1);
+        if !self.shares_cores || self.calls % YIELDS_PER_PROGRESS == 0 {
+            self.progress();
+        }
         if self.shares_cores || spins > SPINS_ALONE {
             yield_now();
         }
-        self.calls = self.calls.wrapping_add(1);
         if self.calls % CALLS_PER_LOOK == 0 {
             return self.look_after_others();
         }

@@ -106,6 +106,42 @@ unsafe fn copy_lines(source: *const u8, target: *mut u8, length_bytes: usize) {
     }
 }
 
+/// From here on [`copy_for_others`] copies by `rep movsb`. Measured
+/// (docs/lab/2026-11-24-collectives-under-four-mpis.md).
+const SHARED_BYTES: usize = 2048;
+
+/// Copies like [`copy`], into memory that another processor has read before and will read again:
+/// long data by `rep movsb`, which writes whole lines without fetching them from the other
+/// processor's cache first. Where [`copy_long`] says that it would be slow, this is [`copy`].
+///
+/// # Safety
+/// As [`copy`].
+#[inline]
+pub unsafe fn copy_for_others(source: *const u8, target: *mut u8, length_bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let behind_bytes = (target as usize).wrapping_sub(source as usize) % 4096;
+        let is_slow = (1..LINE_BYTES).contains(&behind_bytes);
+        if length_bytes >= SHARED_BYTES && !is_slow && std::arch::is_x86_feature_detected!("ermsb")
+        {
+            // SAFETY: the caller's promise is the same; the direction flag is clear on entry to any
+            // asm block.
+            unsafe {
+                core::arch::asm!(
+                    "rep movsb",
+                    inout("rcx") length_bytes => _,
+                    inout("rdi") target => _,
+                    inout("rsi") source => _,
+                    options(nostack, preserves_flags)
+                );
+            }
+            return;
+        }
+    }
+    // SAFETY: the caller's promise is the same.
+    unsafe { copy(source, target, length_bytes) }
+}
+
 /// Moves the first and the last `T` of a range; together they cover it when it is one to two `T`
 /// long.
 ///
@@ -182,7 +218,7 @@ unsafe fn stream_lines(source: *const u8, target: *mut u8, length_bytes: usize) 
 
 #[cfg(test)]
 mod tests {
-    use super::{copy, copy_non_temporal};
+    use super::{copy, copy_for_others, copy_non_temporal};
 
     #[test]
     fn non_temporal_stores_copy_exactly_their_bytes() {
@@ -215,21 +251,25 @@ mod tests {
     fn long_copies_move_exactly_their_bytes_wherever_they_begin() {
         let source: Vec<u8> = (0..9000u32).map(|i| (i * 7 + i / 256) as u8).collect();
         let mut room = vec![0xEE_u8; 9000];
-        let lengths = [2047, 2048, 2049, 2111, 2112, 2175, 2176, 2177, 4096, 8191];
+        let lengths = [
+            2047, 2048, 2049, 2111, 2112, 2175, 2176, 2177, 4096, 8191, 8192,
+        ];
         // Miri, which takes its time, sees the library's copy at any of them.
         let lengths = &lengths[if cfg!(miri) { 1..2 } else { 0..lengths.len() }];
         for &length in lengths {
             for (from, to) in [(0, 0), (0, 1), (1, 0), (0, 16), (16, 0), (7, 63), (63, 64)] {
-                room.fill(0xEE);
-                // SAFETY: both hold 9000 bytes, offset and length together are fewer, and they do
-                // not overlap.
-                unsafe { copy(source.as_ptr().add(from), room.as_mut_ptr().add(to), length) };
-                assert_eq!(room[to..to + length], source[from..from + length]);
-                let beside = room[..to].iter().chain(&room[to + length..]);
-                assert!(
-                    beside.copied().all(|b| b == 0xEE),
-                    "beside {length} at {to}"
-                );
+                for copies in [copy, copy_for_others] {
+                    room.fill(0xEE);
+                    // SAFETY: both hold 9000 bytes, offset and length together are fewer, and they
+                    // do not overlap.
+                    unsafe { copies(source.as_ptr().add(from), room.as_mut_ptr().add(to), length) };
+                    assert_eq!(room[to..to + length], source[from..from + length]);
+                    let beside = room[..to].iter().chain(&room[to + length..]);
+                    assert!(
+                        beside.copied().all(|b| b == 0xEE),
+                        "beside {length} at {to}"
+                    );
+                }
             }
         }
     }

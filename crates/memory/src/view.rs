@@ -6,7 +6,7 @@
 
 use core::marker::PhantomData;
 
-use crate::copy::copy;
+use crate::copy::{copy, copy_for_others};
 
 /// Bytes to read. As cheap as a slice to pass on.
 #[derive(Clone, Copy, Debug)]
@@ -237,6 +237,17 @@ impl<'a> BytesViewMut<'a> {
         // SAFETY: offset + count is within the view, which is ours to write (constructor); the
         // payload is readable for count. A writable view is ours alone, so they do not overlap.
         unsafe { copy(payload.base, self.base.wrapping_add(offset_bytes), count) };
+        count
+    }
+
+    /// As [`Self::fill`], into memory that other processors have read before and will read again: a
+    /// long payload is written in whole lines, which need not be fetched first.
+    #[inline(always)]
+    pub fn fill_for_others(&mut self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
+        let room = self.length_bytes.saturating_sub(offset_bytes);
+        let count = payload.length_bytes.min(room);
+        // SAFETY: as in `fill`.
+        unsafe { copy_for_others(payload.base, self.base.wrapping_add(offset_bytes), count) };
         count
     }
 

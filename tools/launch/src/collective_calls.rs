@@ -30,11 +30,19 @@ pub(crate) fn add(sums: &mut BTreeMap<String, Collective>, more: &BTreeMap<Strin
     }
 }
 
+/// How many calls Weft carried out.
+#[must_use]
+pub fn served(calls: &BTreeMap<String, Collective>) -> u64 {
+    let counts = calls.values().map(|one| one.weft);
+    counts.fold(0, u64::saturating_add)
+}
+
 /// All of them in one line; `None` if there are none.
 #[must_use]
 pub fn line(calls: &BTreeMap<String, Collective>) -> Option<String> {
-    let sum = |way: fn(&Collective) -> u64| calls.values().map(way).fold(0, u64::saturating_add);
-    let (weft, mpi) = (sum(|one| one.weft), sum(|one| one.mpi));
+    let weft = self::served(calls);
+    let mpi = calls.values().map(|one| one.mpi);
+    let mpi = mpi.fold(0, u64::saturating_add);
     let served = calls.iter().map(|(name, one)| (name, one.weft));
     let by_mpi = match mpi {
         0 => String::new(),

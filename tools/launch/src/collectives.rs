@@ -11,9 +11,9 @@ use crate::rank_arguments::{Collectives, RankArguments};
 /// The file name of the library; it lies beside the provider.
 pub const FILE_NAME: &str = "libweft-mpi.so";
 
-/// Tells the library how many ranks have it: all of the job's, since it waits for an answer of each
-/// (crates/intercept).
-const RANKS: &str = "WEFT_COLLECTIVES_RANKS";
+/// Tells the library who is to serve, and how many ranks have it: all of the job's, since it waits
+/// for an answer of each (crates/intercept).
+const ASKED: &str = "WEFT_COLLECTIVES";
 
 /// The library that `--collectives` asks for, if it asks for one.
 ///
@@ -23,7 +23,9 @@ const RANKS: &str = "WEFT_COLLECTIVES_RANKS";
 pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Library>, Fault> {
     let found = match rank.collectives {
         Collectives::Mpi => return Ok(None),
-        Collectives::Auto | Collectives::Weft => find(job),
+        Collectives::Auto if rank.plain => return Ok(None),
+        Collectives::Auto => find(job, "auto"),
+        Collectives::Weft => find(job, "weft"),
     };
     match found {
         Err(_) if rank.collectives == Collectives::Auto => Ok(None),
@@ -31,7 +33,7 @@ pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Libr
     }
 }
 
-fn find(job: &Preloading<'_>) -> Result<Library, Fault> {
+fn find(job: &Preloading<'_>, who: &str) -> Result<Library, Fault> {
     let Some(ranks) = job.ranks else {
         return Err(Fault::Usage(
             "--collectives weft needs to know how many ranks the job has, and nobody says so \
@@ -42,7 +44,7 @@ fn find(job: &Preloading<'_>) -> Result<Library, Fault> {
     };
     Ok(Library {
         path: job.find_over_weft("--collectives weft", FILE_NAME)?,
-        variable: Some((RANKS, ranks.to_string())),
+        variable: Some((ASKED, format!("{who}:{ranks}"))),
     })
 }
 
@@ -70,14 +72,21 @@ mod tests {
         assert!(missing.to_string().contains(FILE_NAME), "{missing}");
         let path = folder.path().join(FILE_NAME);
         std::fs::write(&path, "").unwrap();
-        for collectives in [Collectives::Auto, Collectives::Weft] {
+        for (collectives, told) in [(Collectives::Auto, "auto:4"), (Collectives::Weft, "weft:4")] {
             let found = ask(collectives, &weft).unwrap().unwrap();
             assert_eq!(
                 (found.path, found.variable),
-                (path.clone(), Some((RANKS, "4".into())))
+                (path.clone(), Some((ASKED, told.into())))
             );
         }
         assert_eq!(ask(Collectives::Auto, &native).unwrap(), None);
+        let plain = RankArguments {
+            collectives: Collectives::Auto,
+            plain: true,
+            ..RankArguments::without_preloads()
+        };
+        let job = Preloading::trial(&weft, folder.path(), Path::new("/no/program"));
+        assert_eq!(library(&plain, &job).unwrap(), None, "plain");
         assert!(matches!(
             ask(Collectives::Weft, &native),
             Err(Fault::Usage(_))

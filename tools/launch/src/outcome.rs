@@ -10,6 +10,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::collective_calls;
 use crate::command::Launch;
 use crate::discover::Installation;
 use crate::report::{Report, Summary};
@@ -42,9 +43,12 @@ impl Usage {
     #[must_use]
     pub fn of(transport: &Transport, ranks: u32, summary: &Summary) -> Self {
         let complete = summary.processes >= summary.opened;
+        // Whose ranks only meet in collectives may send no message.
+        let has_carried =
+            summary.total().messages > 0 || collective_calls::served(&summary.collectives) > 0;
         if *transport != Transport::Weft || ranks < 2 {
             Self::NotExpected
-        } else if summary.opened == 0 || (complete && summary.total().messages == 0) {
+        } else if summary.opened == 0 || (complete && !has_carried) {
             Self::None
         } else if summary.opened < ranks || !complete {
             Self::Partial
@@ -232,6 +236,7 @@ pub fn write_record(file: &mut File, record: &Record<'_>) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collective_calls::Collective;
     use crate::report::Traffic;
     use nix::sys::signal::Signal;
     use std::time::Duration;
@@ -340,6 +345,10 @@ mod tests {
                 "{summary:?}"
             );
         }
+        let mut met = summary(4, 4, 0);
+        let barrier = Collective { weft: 4, mpi: 0 };
+        met.collectives.insert("barrier".into(), barrier);
+        assert_eq!(Usage::of(&Transport::Weft, 4, &met), Usage::Full);
         let none = summary(0, 0, 0);
         assert_eq!(Usage::of(&Transport::Native, 4, &none), Usage::NotExpected);
     }

@@ -307,7 +307,7 @@ mod tests {
         let summary = Summary::of(&reports, unreadable);
         assert_eq!(
             (reports.len(), summary.processes, summary.unreadable),
-            (4, 2, 2)
+            (5, 2, 2)
         );
         assert_eq!(
             summary.sent["inline"],
