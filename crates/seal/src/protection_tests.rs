@@ -29,7 +29,7 @@ fn sealed(text: &str, own: u64) -> PacketProtection {
 /// A datagram that says that it is from `own`; what follows the incarnation counts up.
 fn datagram(own: u64, length: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..length).map(|index| index as u8).collect();
-    bytes[..8].copy_from_slice(&[0x31, 0, 9, 0, 7, 0, 0, 0]);
+    bytes[..8].copy_from_slice(&[weft_wire::VERSION << 4 | 1, 0, 9, 0, 7, 0, 0, 0]);
     bytes[SOURCE].copy_from_slice(&own.to_le_bytes());
     bytes[TAG_RANGE].fill(0);
     bytes

@@ -25,6 +25,15 @@ pub(crate) enum Standing {
     Beyond,
 }
 
+/// Which sequences of a long packet are to be taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Wanted {
+    /// The first one of them, counted from the packet's own.
+    pub(crate) from: u8,
+    /// How many they are.
+    pub(crate) count: u8,
+}
+
 /// What has arrived of one flow.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -111,6 +120,7 @@ impl Received {
         self.end == self.cumulative && self.timer.due_ns() == Instant::NEVER
     }
 
+    #[inline]
     pub(crate) fn standing(&self, sequence: u64) -> Standing {
         if sequence < self.cumulative {
             Standing::Duplicate
@@ -126,6 +136,30 @@ impl Received {
     fn has(&self, sequence: u64) -> bool {
         let bit = sequence % SEQUENCE_LIMIT;
         self.bits[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    }
+
+    /// Of a long packet the first sequences in a row that are fresh, where that is some of them and
+    /// not all (srd-protocol 19.2).
+    pub(crate) fn wanted_of_long(&self, header: &Header) -> Option<Wanted> {
+        if self.standing(header.sequence) == Standing::Beyond {
+            return None;
+        }
+        let is_fresh =
+            |index: &u8| self.standing(header.sequence + u64::from(*index)) == Standing::Fresh;
+        let indices = 0..=header.further_count;
+        let from = indices.clone().find(is_fresh)?;
+        let count = indices.skip(from.into()).take_while(is_fresh).count() as u8;
+        let is_part = u64::from(count) < header.sequence_count();
+        is_part.then_some(Wanted { from, count })
+    }
+
+    /// Takes all sequences of a packet, which are fresh. Fast path.
+    #[inline]
+    pub(crate) fn insert_all(&mut self, header: &Header, packet_bytes: u64) {
+        self.insert(header.sequence, packet_bytes);
+        for index in 0..u64::from(header.further_count) {
+            self.insert(header.sequence + 1 + index, 0);
+        }
     }
 
     /// Takes a fresh sequence.
@@ -333,6 +367,29 @@ mod tests {
             );
         }
         assert_eq!(section.received_bytes, arrived.len() as u64);
+    }
+
+    #[test]
+    fn of_a_long_packet_the_first_fresh_sequences_in_a_row_are_wanted() {
+        let mut received = Received::new(0, 0, Instant::START);
+        let header = |sequence, further_count| Header {
+            sequence,
+            further_count,
+            ..Header::unreliable(Path::from_ports(0, 0), 1, 1, Instant::START)
+        };
+        let part = |from, count| Some(Wanted { from, count });
+        assert_eq!(received.wanted_of_long(&header(0, 9)), None, "all of it");
+        received.insert(0, 1);
+        assert_eq!(received.wanted_of_long(&header(0, 9)), part(1, 9));
+        received.insert(5, 1);
+        assert_eq!(received.wanted_of_long(&header(0, 9)), part(1, 4));
+        assert_eq!(received.wanted_of_long(&header(4, 1)), part(0, 1));
+        for sequence in 1..5 {
+            received.insert(sequence, 1);
+        }
+        assert_eq!(received.wanted_of_long(&header(0, 5)), None, "none of it");
+        assert_eq!(received.wanted_of_long(&header(1020, 30)), part(0, 10));
+        assert_eq!(received.wanted_of_long(&header(1030, 3)), None, "beyond");
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub struct Config {
     /// Datagrams leave with ECT(0) where their head says so, and arrive with what their IP header
     /// says (srd-protocol 10.12).
     pub ecn: bool,
+    /// The driver cuts packets that are longer than a datagram (srd-protocol 19). Such packets are
+    /// taken in any case.
+    pub long_packets: bool,
     /// Times.
     pub timing: Timing,
     /// Windows.
@@ -124,6 +127,7 @@ impl Default for Config {
             path_count: PATH_COUNT as u8,
             fresh_contact: false,
             ecn: false,
+            long_packets: false,
             timing: Timing {
                 acknowledgement_delay_ns: Nanos(20_000),
                 rto_floor_ns: Nanos(200_000),

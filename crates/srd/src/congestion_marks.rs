@@ -64,6 +64,11 @@ impl CongestionMarks {
             .is_none_or(|known| known.without & path.bit() == 0)
     }
 
+    /// Whether the network is known to carry what leaves with ECT, if anything has left so.
+    pub(crate) fn are_carried(&self) -> bool {
+        self.0.as_ref().is_none_or(|known| known.has_arrived)
+    }
+
     /// Something was heard of these paths. Fast path.
     #[inline]
     pub(crate) fn on_heard(&mut self, paths: u64) {

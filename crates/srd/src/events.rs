@@ -199,7 +199,7 @@ pub struct Payload {
     pub length_bytes: u32,
 }
 
-/// A datagram to send.
+/// A packet to send: a datagram, or a longer one that is to be cut into datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transmit {
     /// To which port of which host.
@@ -213,6 +213,9 @@ pub struct Transmit {
     /// So many zeros follow. Where there are any, the datagram must leave whole and arrive whole,
     /// or not at all (srd-protocol 16.1).
     pub padding_bytes: u16,
+    /// Where that is not 0 the packet is long: it leaves in pieces of so many bytes at most, their
+    /// heads included (srd-protocol 19.3).
+    pub cut_bytes: u16,
 }
 
 impl Transmit {
@@ -224,10 +227,11 @@ impl Transmit {
             head: Head::new(),
             payload: None,
             padding_bytes: 0,
+            cut_bytes: 0,
         }
     }
 
-    /// Length of the whole datagram.
+    /// Length of the whole packet.
     #[inline]
     pub fn length_bytes(&self) -> usize {
         self.head.as_bytes().len()
@@ -299,7 +303,7 @@ pub struct Condition {
 /// Counts since the machine began. None of them ever falls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
-    /// Datagrams that were handed out.
+    /// Packets that were handed out; a long one counts once.
     pub sent_count: u64,
     /// Reliable packets sent again.
     pub retransmitted_count: u64,
@@ -313,7 +317,7 @@ pub struct Statistics {
     pub suspect_count: u64,
     /// Greetings heeded (srd-protocol 14.6).
     pub greeted_count: u64,
-    /// Datagrams that were handed in.
+    /// Packets that were handed in.
     pub received_count: u64,
     /// Reliable packets that came twice.
     pub duplicate_count: u64,

@@ -60,11 +60,11 @@ impl FirstFlight {
         self.sent_steps = 0;
     }
 
-    /// A new packet leaves.
+    /// A new packet leaves, with this sequence as its last one.
     #[inline]
-    pub(crate) fn on_sent(&mut self, sequence: u64, bytes: u16, path: Path) {
+    pub(crate) fn on_sent(&mut self, sequence: u64, bytes: u32, path: Path) {
         if self.path == Some(path) {
-            let left = steps(bytes.into());
+            let left = steps(bytes);
             self.sent_steps = self.sent_steps.saturating_add(left);
             self.last_sequence = sequence as u16;
         }

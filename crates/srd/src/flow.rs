@@ -127,6 +127,8 @@ impl Flow {
     }
 
     /// Takes a packet that contact has found to be of this flow. Fast path.
+    // Inlined: a packet that is not long is read from memory once (measured: 150 instructions).
+    #[inline(always)]
     pub(crate) fn on_packet<'d>(
         &mut self,
         shared: &mut Shared,
@@ -188,7 +190,7 @@ impl Flow {
         self.idleness.touch(now_ns);
         let received = &mut self.receiver.received;
         received.on_heard(header, true, arrived_ns);
-        received.insert(header.sequence, moment.datagram_bytes as u64);
+        received.insert_all(header, moment.datagram_bytes as u64);
         received
             .timer
             .want_for(packet, &shared.config.timing, now_ns);
@@ -342,4 +344,23 @@ impl Flow {
             + self.queue.footprint_bytes()
             + self.receiver.footprint_bytes()
     }
+}
+
+/// Takes a long packet: of one of which some has arrived already, what can be taken in a row
+/// (srd-protocol 19.2).
+#[inline(never)]
+pub(crate) fn on_long_packet<'d>(
+    flow: &mut Flow,
+    shared: &mut Shared,
+    packet: &Packet<'d>,
+    mut moment: Moment,
+) -> Arrival<'d> {
+    let received = &mut flow.receiver.received;
+    let mut part = *packet;
+    if let Some(wanted) = received.wanted_of_long(&packet.header) {
+        part = packet.part(wanted.from, wanted.count);
+        moment.datagram_bytes -= packet.payload.len() - part.payload.len();
+        received.want_for_duplicate();
+    }
+    flow.on_packet(shared, &part, moment)
 }

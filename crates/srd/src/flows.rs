@@ -136,7 +136,7 @@ impl Flows {
                 };
                 if turn.poll() {
                     // Remotes take turns by batch: whoever has begun one ends it.
-                    if self.turns.len() > 1 && !flow.sender.batch_is_open() {
+                    if self.turns.len() > 1 && !flow.sender.batch.is_open() {
                         self.turns.rotate_left(1);
                     }
                     self.settle(index, now_ns, false);

@@ -89,6 +89,7 @@
 
 mod ack;
 mod ack_timer;
+mod awaited;
 mod base_rtt;
 pub mod config;
 mod congestion_marks;
@@ -105,6 +106,8 @@ mod identity;
 mod idleness;
 pub mod inspection;
 mod landing;
+mod lengthening;
+mod long_packet;
 mod loss;
 pub mod machine;
 mod marks_heard;
@@ -148,4 +151,4 @@ pub use weft_wire::marks::Ecn;
 pub use weft_wire::port_addresses::FURTHER_ADDRESSES;
 pub use weft_wire::refusal::Reason;
 pub use weft_wire::time::{Instant, Nanos};
-pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, PortAddresses, Segment};
+pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, Piece, PortAddresses, Segment, piece};

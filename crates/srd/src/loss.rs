@@ -170,7 +170,12 @@ fn take_marks(sender: &mut Sender, heard: &Heard<'_>, in_flight_bytes: u64) {
 /// that nothing has acknowledged yet, since who echoes one acknowledges it by that. Without the
 /// latter a path with a queue would never be heard of: what left later on an empty one is echoed
 /// sooner.
-fn is_first_echo(sender: &Sender, section: &Acknowledgement) -> bool {
+fn is_first_echo(sender: &mut Sender, section: &Acknowledgement) -> bool {
+    // Of a long packet there is one echo, where several packets had several.
+    let awaited = &mut sender.ring.awaited;
+    if awaited.take(section.echo_path, section.echo_sent_ns) {
+        return true;
+    }
     let of_this =
         |sent: &Sent| sent.fate != Fate::Acknowledged && sent.sent_ns >= section.echo_sent_ns;
     section.echo_sent_ns > sender.clocks.last_echo_ns
@@ -268,11 +273,18 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
         clocks.lateness_ns = clocks.lateness_ns.max(srtt_ns);
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         let repeated = heard.section.duplicate_count.into();
-        sender.window.on_false_loss(repeated);
+        on_false_loss(sender, repeated);
     } else if clocks.lateness_ns > Nanos::ZERO && now_ns > clocks.patient_until_ns {
         clocks.lateness_ns = clocks.lateness_ns / 2;
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         sender.window.forget_losses();
+    }
+}
+
+/// So many packets that were taken for lost were not.
+fn on_false_loss(sender: &mut Sender, count: u64) {
+    if sender.window.on_false_loss(count) {
+        sender.ring.short_until = 0;
     }
 }
 
@@ -291,7 +303,7 @@ fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<
     if before != Fate::Lost {
         return;
     }
-    sender.window.on_false_loss(1);
+    on_false_loss(sender, 1);
     let srtt_ns = sender.round_trip.srtt_ns();
     let late_ns = since_ns.saturating_sub(srtt_ns);
     let clocks = &mut sender.clocks;
@@ -349,12 +361,16 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         sender.in_flight_bytes -= u64::from(sent.bytes);
         lost_bytes += u64::from(sent.bytes);
         lost_count += 1;
+        statistics.lost_count += 1;
+        judge_loss(sender, &sent, now_ns, statistics);
+        // Of a long packet one datagram was lost, as far as anybody knows (srd-protocol 19.6).
+        if sent.follows {
+            continue;
+        }
         if !sent.again {
             sender.marks.on_lost(sequence);
         }
         overtaken_bytes += u64::from(overtaken) * u64::from(sent.bytes);
-        statistics.lost_count += 1;
-        judge_loss(sender, &sent, now_ns, statistics);
     }
     if lost_bytes > 0 {
         let before_bytes = sender.in_flight_bytes + lost_bytes;
@@ -367,6 +383,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         });
         sender.first_flight.forget();
         sender.end_batch();
+        sender.ring.shorten();
     }
 }
 
@@ -423,77 +440,5 @@ pub(crate) fn on_silence(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::random::Random;
-    use weft_wire::Path;
-
-    /// What was echoed, and what was acknowledged with it.
-    struct Told {
-        path: Path,
-        sent_ns: Instant,
-        sequence: u64,
-        cumulative: u64,
-        bitmap: u64,
-    }
-
-    fn hear(sender: &mut Sender, told: &Told, now_ns: Instant) {
-        let mut section = Acknowledgement {
-            cumulative: told.cumulative,
-            received_bytes: 0,
-            echo_sent_ns: told.sent_ns,
-            echo_sequence: told.sequence,
-            hold_ns: 0,
-            echo_path: told.path,
-            penalty: 0,
-            duplicate_count: 0,
-            paths_heard: told.path.bit(),
-            receive_limit: 0,
-            credit_limit: 0,
-            bitmap: [0; 16],
-            marks: None,
-        };
-        section.bitmap[0] = told.bitmap;
-        let heard = Heard {
-            section: &section,
-            now_ns,
-            waited_ns: Nanos::ZERO,
-            send_delay_ns: Nanos::ZERO,
-            is_news: true,
-        };
-        let taken = on_section(sender, &heard, &mut Statistics::default(), |_| {});
-        assert_eq!(taken, Ok(()));
-    }
-
-    /// Else nothing is known of a path with a queue: what leaves later on an empty one is back
-    /// sooner.
-    #[test]
-    fn an_echo_that_was_overtaken_tells_of_its_path_and_counts_once() {
-        let mut sender = Sender::new(&Config::default(), 0, 0, &mut Random::new(1));
-        let (slow, quick) = (Path::from_ports(0, 0), Path::from_ports(1, 0));
-        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, slow, Instant(1_000));
-        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, quick, Instant(2_000));
-        let second = Told {
-            path: quick,
-            sent_ns: Instant(2_000),
-            sequence: 1,
-            cumulative: 0,
-            bitmap: 1,
-        };
-        hear(&mut sender, &second, Instant(12_000));
-        assert_eq!(sender.paths.rtt_ns(quick), Nanos(10_000));
-        assert_eq!(sender.paths.rtt_ns(slow), Nanos::ZERO);
-        let first = Told {
-            path: slow,
-            sent_ns: Instant(1_000),
-            sequence: 0,
-            cumulative: 2,
-            bitmap: 0,
-        };
-        hear(&mut sender, &first, Instant(101_000));
-        assert_eq!(sender.paths.rtt_ns(slow), Nanos(100_000));
-        hear(&mut sender, &first, Instant(901_000));
-        assert_eq!(sender.paths.rtt_ns(slow), Nanos(100_000), "played back");
-        assert!(sender.ring.is_empty());
-    }
-}
+#[path = "loss_tests.rs"]
+mod tests;

@@ -13,7 +13,7 @@ use weft_wire::{PORT_COUNT, Packet, Path};
 use crate::config::{BadConfig, Config};
 use crate::contact::{Came, Contact, say_farewell};
 use crate::events::{Arrival, Event, Offer, Origin, PostError, Remote, Send, Transmit};
-use crate::flow::Moment;
+use crate::flow::{Moment, on_long_packet};
 use crate::flows::Flows;
 use crate::inspection::Inspection;
 use crate::remote_control::RemoteControl;
@@ -201,7 +201,10 @@ impl Machine {
             datagram_bytes: datagram.len(),
             ecn: origin.ecn,
         };
-        let arrival = flow.on_packet(shared, &packet, moment);
+        let arrival = match packet.header.further_count {
+            0 => flow.on_packet(shared, &packet, moment),
+            _ => on_long_packet(flow, shared, &packet, moment),
+        };
         self.flows.grant(now_ns);
         self.flows.settle(index, now_ns, true);
         arrival

@@ -36,7 +36,7 @@ pub(crate) struct Outgoing {
     /// Bytes to be handed to packets: the length, or what was accepted of it.
     goal_bytes: u64,
     acked_bytes: u64,
-    /// Packets that name this slot and are not acknowledged.
+    /// Sequences that name this slot and are not acknowledged.
     piece_count: u16,
     receipt: bool,
     announced: bool,
@@ -189,8 +189,8 @@ impl OutgoingTable {
         })
     }
 
-    /// A piece is put into a packet for the first time.
-    pub(crate) fn on_piece(&mut self, piece: &Piece) {
+    /// A piece is put into a packet for the first time, which stands for so many sequences.
+    pub(crate) fn on_piece(&mut self, piece: &Piece, count: u8) {
         let Some(slot) = piece.message_slot() else {
             return;
         };
@@ -198,7 +198,7 @@ impl OutgoingTable {
             return;
         };
         outgoing.announced = true;
-        outgoing.piece_count += 1;
+        outgoing.piece_count += u16::from(count);
         let mut whole = true;
         if let Piece::Segment { length, .. } | Piece::Data { length, .. } = *piece {
             outgoing.next_bytes += u64::from(length);

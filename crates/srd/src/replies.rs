@@ -37,6 +37,7 @@ pub(crate) fn stateless(to: SocketAddr, header: Header, body: Body) -> Transmit 
         head,
         payload: None,
         padding_bytes: 0,
+        cut_bytes: 0,
     }
 }
 

@@ -149,6 +149,18 @@ impl SendQueue {
         })
     }
 
+    /// What may leave of the message of this piece, which is at its front.
+    pub(crate) fn left_bytes(&self, piece: &Piece) -> u64 {
+        let message = piece
+            .message_slot()
+            .and_then(|slot| self.messages.get(slot));
+        let left_bytes = message.map_or(0, |outgoing| outgoing.left_bytes());
+        match piece {
+            Piece::Data { .. } => left_bytes.min(self.allowance.credit_left()),
+            _ => left_bytes,
+        }
+    }
+
     /// Whether the next packet has room for an acknowledgement too.
     pub(crate) fn next_is_small(&self, identity: &Identity) -> bool {
         if !self.answers.is_empty() {
@@ -162,8 +174,8 @@ impl SendQueue {
         })
     }
 
-    /// A piece is put into a packet for the first time.
-    pub(crate) fn on_piece(&mut self, piece: &Piece) {
+    /// A piece is put into a packet for the first time, which stands for so many sequences.
+    pub(crate) fn on_piece(&mut self, piece: &Piece, count: u8) {
         match *piece {
             Piece::Accept { .. } | Piece::Receipt { .. } | Piece::Refusal { .. } => {
                 self.answers.pop_front();
@@ -174,7 +186,7 @@ impl SendQueue {
                 self.allowance.receive_used += fresh.map_or(0, |outgoing| outgoing.cost());
             }
         }
-        self.messages.on_piece(piece);
+        self.messages.on_piece(piece, count);
     }
 
     /// What the remote allows with an acknowledgement; answers whether that is more than before.

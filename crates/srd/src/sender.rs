@@ -8,6 +8,7 @@ use weft_wire::time::{Instant, Nanos};
 use crate::config::{Config, PATH_BATCH_BYTES};
 use crate::congestion_marks::CongestionMarks;
 use crate::first_flight::FirstFlight;
+use crate::long_packet::LongPacket;
 use crate::pacing::{Pace, Pacing};
 use crate::path::Paths;
 use crate::random::Random;
@@ -46,7 +47,7 @@ pub(crate) struct Sender {
     pub(crate) paths: Paths,
     pub(crate) marks: CongestionMarks,
     pub(crate) first_flight: FirstFlight,
-    batch: Batch,
+    pub(crate) batch: Batch,
     pub(crate) clocks: Clocks,
     /// To be sent at once, whatever the window: tail probe or time-out.
     pub(crate) urgent: Option<u64>,
@@ -54,11 +55,18 @@ pub(crate) struct Sender {
 
 /// The path in use and for how long (srd-protocol 10.1).
 #[derive(Clone, Copy, Debug, Default)]
-struct Batch {
+pub(crate) struct Batch {
     path: Option<Path>,
     /// That of the batch before, once there is none.
     last: Option<Path>,
-    left_bytes: u32,
+    pub(crate) left_bytes: u32,
+}
+
+impl Batch {
+    /// Whether the last packet began or went on with a batch that has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.path.is_some()
+    }
 }
 
 /// What loss detection remembers of time.
@@ -92,6 +100,22 @@ impl Clocks {
     pub(crate) fn share_round_trip(&mut self, network_ns: Nanos, hosts_ns: Nanos) {
         self.network_ns = self.network_ns - self.network_ns / 8 + network_ns / 8;
         self.hosts_ns = self.hosts_ns - self.hosts_ns / 8 + hosts_ns / 8;
+    }
+
+    /// Something leaves, perhaps the first after a pause. Answers whether it is the first in flight
+    /// but for receipts.
+    fn begins_flight(&mut self, pauses: bool, is_receipt: bool, now_ns: Instant) -> bool {
+        if pauses {
+            self.base_ns = now_ns;
+            self.tail_probed = false;
+            self.only_receipts = true;
+        }
+        let begins = self.only_receipts && !is_receipt;
+        if begins {
+            self.only_receipts = false;
+            self.base_ns = now_ns;
+        }
+        begins
     }
 
     fn hosts_are_slower(&self) -> bool {
@@ -204,8 +228,8 @@ impl Sender {
     }
 
     /// Whether a packet of `next_bytes` behind one of `bytes` would begin a new batch.
-    pub(crate) fn batch_ends_after(&self, bytes: u16, next_bytes: u16) -> bool {
-        self.batch.left_bytes < u32::from(bytes) + u32::from(next_bytes)
+    pub(crate) fn batch_ends_after(&self, bytes: u32, next_bytes: u16) -> bool {
+        self.batch.left_bytes < bytes + u32::from(next_bytes)
     }
 
     /// A piece of a longer message is next: if nothing is in flight, it begins a batch, so that
@@ -214,11 +238,6 @@ impl Sender {
         if self.flies_no_message() {
             self.end_batch();
         }
-    }
-
-    /// Whether the last packet began or went on with a batch that has not ended.
-    pub(crate) fn batch_is_open(&self) -> bool {
-        self.batch.path.is_some()
     }
 
     /// Whether nothing is in flight but receipts.
@@ -239,34 +258,50 @@ impl Sender {
         path: Path,
         now_ns: Instant,
     ) -> u64 {
-        if self.in_flight_bytes == 0 {
-            self.clocks.base_ns = now_ns;
-            self.clocks.tail_probed = false;
-            self.clocks.only_receipts = true;
-        }
         let is_receipt = matches!(piece, Piece::Receipt { .. });
-        if self.clocks.only_receipts && !is_receipt {
-            self.clocks.only_receipts = false;
-            self.clocks.base_ns = now_ns;
+        let pauses = self.in_flight_bytes == 0;
+        if self.clocks.begins_flight(pauses, is_receipt, now_ns) {
             self.first_flight.begin(path);
         }
-        self.first_flight.on_sent(self.ring.next(), bytes, path);
-        self.batch.left_bytes = self.batch.left_bytes.saturating_sub(u32::from(bytes));
+        self.on_leaving(self.ring.next(), bytes.into(), path, now_ns);
+        self.ring.push(Sent::fresh(piece, bytes, path, now_ns))
+    }
+
+    /// The same for a long packet, whose units leave with heads of so many bytes each. Answers its
+    /// first sequence.
+    pub(crate) fn on_long(
+        &mut self,
+        long: &LongPacket,
+        head_bytes: u16,
+        path: Path,
+        now_ns: Instant,
+    ) -> u64 {
+        let first = self.ring.next();
+        let pauses = self.in_flight_bytes == 0;
+        if self.clocks.begins_flight(pauses, false, now_ns) {
+            self.first_flight.begin(path);
+        }
+        let bytes = long.payload_bytes() + u32::from(long.count) * u32::from(head_bytes);
+        self.on_leaving(first + u64::from(long.count) - 1, bytes, path, now_ns);
+        for (index, (piece, length)) in long.units().enumerate() {
+            let mut sent = Sent::fresh(piece, head_bytes + length, path, now_ns);
+            sent.follows = index > 0;
+            self.ring.push(sent);
+        }
+        self.ring.awaited.add(path, now_ns);
+        first
+    }
+
+    /// A new packet leaves, with this sequence as its last one.
+    fn on_leaving(&mut self, last: u64, bytes: u32, path: Path, now_ns: Instant) {
+        self.first_flight.on_sent(last, bytes, path);
+        self.batch.left_bytes = self.batch.left_bytes.saturating_sub(bytes);
         self.in_flight_bytes += u64::from(bytes);
         self.tried_bytes = self.tried_bytes.max(self.in_flight_bytes);
         self.count(bytes, now_ns);
-        self.ring.push(Sent {
-            piece,
-            sent_ns: now_ns,
-            bytes,
-            path,
-            prior_path: path,
-            fate: Fate::InFlight,
-            again: false,
-        })
     }
 
-    fn count(&mut self, bytes: u16, now_ns: Instant) {
+    fn count(&mut self, bytes: u32, now_ns: Instant) {
         self.sent_bytes += u64::from(bytes);
         let pace = Pace {
             cwnd_bytes: self.window.cwnd_bytes(),
@@ -296,8 +331,9 @@ impl Sender {
         sent.bytes = bytes;
         sent.sent_ns = now_ns;
         sent.again = true;
+        sent.follows = false;
         self.again_count += 1;
-        self.count(bytes, now_ns);
+        self.count(bytes.into(), now_ns);
     }
 
     /// The most that was in flight in the last round trip: acknowledgements are read in bursts, of

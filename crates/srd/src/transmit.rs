@@ -8,6 +8,7 @@ use weft_wire::{Accept, Acknowledgement, Body, Header, Hello, Packet, Path, Stal
 
 use crate::events::{Payload, Transmit};
 use crate::flow::Flow;
+use crate::lengthening::lengthen;
 use crate::sent::Piece;
 use crate::shared::Shared;
 
@@ -18,6 +19,8 @@ struct Marks {
     sequence: u64,
     acknowledge_now: bool,
     is_retransmission: bool,
+    /// See [`Header::further_count`].
+    further_count: u8,
 }
 
 impl Marks {
@@ -28,6 +31,7 @@ impl Marks {
             sequence: 0,
             acknowledge_now: false,
             is_retransmission: false,
+            further_count: 0,
         }
     }
 }
@@ -125,24 +129,28 @@ impl Turn<'_> {
         if bulk {
             self.flow.sender.before_bulk();
         }
-        self.flow.queue.on_piece(&piece);
         // Of two that talk one by one, one follows the other: then both use one pair of ports
         // (srd-protocol 10.1).
         let follows = self.shared.incarnation < self.flow.identity.incarnation;
         let answer = follows.then(|| self.flow.receiver.received.answer_path());
         let path = self.flow.sender.batch_path(packet_bytes, answer, now_ns);
+        let long = lengthen(self.flow, piece, packet_bytes, &self.shared.config);
+        let piece = long.piece;
+        self.flow.queue.on_piece(&piece, long.count);
         let next_bytes = match bulk {
-            true => self.next_bytes(),
+            true => self.next_bytes(long.count),
             false => Some(packet_bytes),
         };
         let sender = &self.flow.sender;
-        let ends = next_bytes.is_some_and(|next| sender.batch_ends_after(packet_bytes, next));
+        let bytes = u32::from(long.count) * u32::from(packet_bytes);
+        let ends = next_bytes.is_some_and(|next| sender.batch_ends_after(bytes, next));
         let last = bulk && (ends || next_bytes.is_none());
         let marks = Marks {
             path,
             sequence: sender.ring.next(),
             acknowledge_now: last && (ends || self.wants_answer(&piece)),
             is_retransmission: false,
+            further_count: long.count - 1,
         };
         if ends {
             self.flow.queue.messages.rotate_streams();
@@ -151,8 +159,14 @@ impl Turn<'_> {
             self.flow.sender.end_batch();
         }
         self.write_piece(&piece, marks);
-        let bytes = self.place.length_bytes() as u16;
-        let sequence = self.flow.sender.on_fresh(piece, bytes, path, now_ns);
+        let sender = &mut self.flow.sender;
+        let sequence = if long.count == 1 {
+            let bytes = self.place.length_bytes() as u16;
+            sender.on_fresh(piece, bytes, path, now_ns)
+        } else {
+            let head_bytes = self.place.head.as_bytes().len() as u16;
+            sender.on_long(&long, head_bytes, path, now_ns)
+        };
         if self.place.head.is_ect() {
             self.flow.sender.marks.on_sent(sequence);
         }
@@ -160,12 +174,12 @@ impl Turn<'_> {
         self.flow.silence.await_answer(now_ns);
     }
 
-    /// The size of another piece that could leave right behind the one that is being written, pace
-    /// aside.
-    fn next_bytes(&self) -> Option<u16> {
+    /// The size of another piece that could leave right behind the one that is being written, which
+    /// stands for so many sequences, pace aside.
+    fn next_bytes(&self, count: u8) -> Option<u16> {
         let sender = &self.flow.sender;
-        let two = 2 * u64::from(self.flow.identity.size.in_use_bytes());
-        if !sender.window_is_open(two) {
+        let each = u64::from(self.flow.identity.size.in_use_bytes());
+        if !sender.window_is_open((u64::from(count) + 1) * each) {
             return None;
         }
         let paced_ns = self.now_ns.max(sender.pacing.due_ns());
@@ -201,6 +215,7 @@ impl Turn<'_> {
             sequence,
             acknowledge_now: true,
             is_retransmission: true,
+            further_count: 0,
         };
         self.write_piece(&sent.piece, marks);
         let bytes = self.place.length_bytes() as u16;
@@ -356,11 +371,16 @@ impl Turn<'_> {
             target: identity.incarnation,
             sent_ns: self.now_ns,
             sequence: marks.sequence,
+            further_count: marks.further_count,
         };
         self.place.to = identity.target(marks.path);
         self.place.path = marks.path;
         self.place.payload = payload;
         self.place.padding_bytes = 0;
+        self.place.cut_bytes = match marks.further_count {
+            0 => 0,
+            _ => identity.size.in_use_bytes(),
+        };
         self.place.head.clear();
         let (hello, acknowledgement) = (hello.as_ref(), acknowledgement.as_ref());
         Packet::write_parts(&header, hello, acknowledgement, body, &mut self.place.head);
@@ -380,10 +400,11 @@ impl Turn<'_> {
             None => 0,
         };
         let fits = match body {
-            // The last one has room.
+            // The last one has room, and a long packet has.
             Body::Segment(_) => {
                 let section_bytes = receiver.received.section_bytes();
                 payload_bytes + section_bytes <= identity.segment_room_bytes()
+                    || payload_bytes > identity.size.in_use_bytes().into()
             }
             _ => identity.full_packet_bytes(payload_bytes) <= identity.size.in_use_bytes().into(),
         };

@@ -341,16 +341,19 @@ impl Window {
 
     /// So many packets that were taken for lost were not: their share of what was taken is given
     /// back (srd-protocol 10.9), and when none was lost the window is as before.
-    pub(crate) fn on_false_loss(&mut self, count: u64) {
+    /// Answers whether this was the last of them.
+    pub(crate) fn on_false_loss(&mut self, count: u64) -> bool {
         let (count, back_bytes) = self.taken.give_back(count);
         if count == 0 {
-            return;
+            return false;
         }
         self.rivals.on_false_loss(count * self.packet_bytes);
         self.cwnd_bytes = (self.cwnd_bytes + back_bytes).min(self.limit_bytes.into());
-        if self.taken.is_none() {
+        let is_none = self.taken.is_none();
+        if is_none {
             self.quick.on_none_lost();
         }
+        is_none
     }
 
     /// The losses of late were losses.

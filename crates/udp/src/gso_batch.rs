@@ -9,8 +9,10 @@ use std::net::SocketAddr;
 use weft_memory::{Gather, GatherSpace};
 use weft_os::outbound::{SEGMENT_LIMIT, SEGMENTS_BYTES, SEND_BATCH};
 use weft_os::udp_socket::UdpSocket;
+use weft_srd::piece::PIECE_HEAD_BYTES;
 use weft_srd::{PORT_COUNT, Transmit};
 
+use crate::cutting::{Cutting, Whole};
 use crate::sends::Sends;
 
 /// What datagrams are padded with.
@@ -33,6 +35,22 @@ pub(crate) struct Source<'a> {
     pub(crate) seal_bytes: usize,
     /// Whether the sockets let datagrams leave with ECT that have it in their heads.
     pub(crate) ecn: bool,
+    /// How long packets are cut, and where the batch begins in what was prepared.
+    pub(crate) cutting: &'a Cutting,
+    pub(crate) from: usize,
+}
+
+impl<'a> Source<'a> {
+    /// A packet of the batch as it leaves.
+    pub(crate) fn whole(&self, place: usize) -> Whole<'a> {
+        let transmit = &self.batch[place];
+        let ready = self.ready.get(place).map(|ready| &ready[..]);
+        Whole {
+            transmit,
+            front: ready.unwrap_or(transmit.head.as_bytes()),
+            sends: self.sends,
+        }
+    }
 }
 
 /// What one system call sends.
@@ -70,7 +88,7 @@ fn train(batch: &[Transmit], source: &Source<'_>) -> usize {
     for next in &batch[1..] {
         let length = next.length_bytes() + source.seal_bytes;
         total += length;
-        let padded = first.padding_bytes > 0 || next.padding_bytes > 0;
+        let padded = first.padding_bytes > 0 || next.padding_bytes > 0 || next.cut_bytes > 0;
         let fits = total <= SEGMENTS_BYTES && count < SEGMENT_LIMIT && length <= size && !padded;
         let same_ways = next.path == first.path && next.to == first.to;
         let alike = same_ways && next.head.is_ect() == first.head.is_ect();
@@ -108,7 +126,12 @@ impl<'s, 'a> GsoBatch<'s, 'a> {
             if gso_batch.gather.count() == SEND_BATCH || !gso_batch.gather.has_room() {
                 break;
             }
-            gso_batch.add(source, joins);
+            match next.cut_bytes {
+                0 => gso_batch.add(source, joins),
+                _ if joins => gso_batch.add_long(source),
+                // Its pieces leave one by one.
+                _ => break,
+            }
         }
         gso_batch
     }
@@ -149,6 +172,27 @@ impl<'s, 'a> GsoBatch<'s, 'a> {
         self.taken_count += count;
         self.ends[index] = self.taken_count as u8;
         self.targets[index] = Some(batch[0].to);
+    }
+
+    /// A long packet, whose pieces go joined.
+    fn add_long(&mut self, source: &Source<'a>) {
+        let place = self.taken_count;
+        let whole = source.whole(place);
+        let (count, part_bytes) = whole.cut(source.seal_bytes);
+        let index = self.gather.count();
+        let size = (PIECE_HEAD_BYTES + part_bytes) as u16;
+        self.gather.begin_datagram(whole.transmit.to, size);
+        if source.ecn && !whole.transmit.head.is_ect() {
+            self.gather.leave_without_ect();
+        }
+        let heads = source.cutting.heads(source.from + place);
+        for (number, head) in heads.iter().take(count).enumerate() {
+            self.gather.add_bytes(head);
+            whole.gather(number * part_bytes, part_bytes, &mut self.gather);
+        }
+        self.taken_count += 1;
+        self.ends[index] = self.taken_count as u8;
+        self.targets[index] = Some(whole.transmit.to);
     }
 
     /// Gathered datagrams, joined ones counted once.

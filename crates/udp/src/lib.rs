@@ -33,7 +33,8 @@
 //!   whether the hosts of silent remotes live
 //! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
 //!   what one call sends; `polling`, `connected`, `connected_polling`: which socket is looked into,
-//!   and how; `authentication`: what leaves and what is let in; `heartbeats`; `local_addresses`
+//!   and how; `authentication`: what leaves and what is let in; `cutting`, `joining`: packets
+//!   longer than a datagram; `heartbeats`; `local_addresses`
 //! - [`ports`]: what the driver asks of them; `sends`, `arrivals`, `own`, `remotes`: payloads,
 //!   landings, messages to ourselves, numbers of remotes; [`settings`], [`statistics`]
 #![forbid(unsafe_code)]
@@ -42,10 +43,12 @@ mod arrivals;
 mod authentication;
 mod connected;
 mod connected_polling;
+mod cutting;
 mod driver;
 mod gso_batch;
 mod heartbeats;
 mod host_probe;
+mod joining;
 mod local_addresses;
 mod outbox;
 mod own;
@@ -61,6 +64,7 @@ pub mod statistics;
 pub mod transport;
 
 pub use heartbeats::end_all as end_heartbeats;
+pub use joining::{Joined, Joining};
 pub use ports::Ports;
 pub use sends::Sends;
 pub use settings::{OpenError, Settings};

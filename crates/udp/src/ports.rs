@@ -28,6 +28,8 @@ pub struct PortList {
     pub datagram_bytes: u16,
     /// Where heartbeats to this endpoint are answered, at its address; 0 for nowhere.
     pub heartbeat_port: u16,
+    /// Whether packets longer than a datagram are cut and joined (srd-protocol 19).
+    pub long_packets: bool,
     /// Whether datagrams leave with ECT(0) and tell of marks (srd-protocol 10.12).
     pub ecn: bool,
 }

@@ -17,13 +17,15 @@ use weft_os::{clock, interface, process};
 use weft_srd::{Instant, Nanos, PORT_COUNT, Transmit};
 
 use crate::authentication::PacketAuthentication;
-use crate::gso_batch::{GsoBatch, Source, alone, socket_index};
+use crate::cutting::Cutting;
+use crate::gso_batch::{GsoBatch, Source, alone};
 use crate::heartbeats::Heartbeats;
 use crate::local_addresses;
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
+mod one_by_one;
 mod port_sockets;
 mod reader;
 mod waits;
@@ -59,6 +61,7 @@ pub struct SocketPorts {
     reader: Reader,
     list: PortList,
     space: GatherSpace,
+    cutting: Cutting,
     /// A single datagram in one piece.
     gathered: Vec<u8>,
     /// Whether equal datagrams leave joined.
@@ -128,6 +131,7 @@ impl SocketPorts {
             ),
             heartbeat_port: 0,
             ecn: sockets.iter().all(UdpSocket::take_congestion_marks),
+            long_packets: true,
         };
         Ok((sockets, list))
     }
@@ -141,7 +145,7 @@ impl SocketPorts {
             self.reader.authentication.ready().get(place),
             &transmit.payload,
         ) {
-            _ if transmit.padding_bytes > 0 => return false,
+            _ if transmit.padding_bytes > 0 || transmit.cut_bytes > 0 => return false,
             _ if self.list.ecn && !transmit.head.is_ect() => return false,
             (Some(whole), None) => whole,
             (Some(whole), Some(_)) if whole.len() > head.len() => whole,
@@ -175,12 +179,10 @@ impl SocketPorts {
     /// another. Answers how many are done, and whether the others must wait.
     fn send_run(&mut self, from: usize, batch: &[Transmit], sends: &Sends) -> (usize, bool) {
         let batch = alone(&batch[from..]);
-        let (index, to) = (socket_index(&batch[0], PORT_COUNT), batch[0].to);
-        if batch.len() == 1 {
-            self.reader.sockets.on_single(index, to);
-        }
-        let connected = self.reader.sockets.is_connected(index, to);
-        if connected && batch.len() == 1 && self.send_connected(&batch[0], from, sends) {
+        let is_single = batch.len() == 1 && batch[0].cut_bytes == 0;
+        let index = self.reader.sockets.index_for(&batch[0], is_single);
+        let connected = index == PORT_COUNT;
+        if connected && is_single && self.send_connected(&batch[0], from, sends) {
             return (1, false);
         }
         let Reader {
@@ -189,7 +191,7 @@ impl SocketPorts {
             complaints,
             ..
         } = &mut self.reader;
-        let socket = sockets.at(if connected { PORT_COUNT } else { index });
+        let socket = sockets.at(index);
         let ready = authentication.ready().get(from..).unwrap_or(&[]);
         let source = Source {
             batch,
@@ -197,7 +199,13 @@ impl SocketPorts {
             sends,
             seal_bytes: authentication.overhead_bytes(),
             ecn: self.list.ecn,
+            cutting: &self.cutting,
+            from,
         };
+        if batch[0].cut_bytes > 0 && !self.joins {
+            self.send_call_count += 1;
+            return one_by_one::send(&mut self.space, socket, &source);
+        }
         let run = GsoBatch::gather(&mut self.space, &source, self.joins);
         let whole = batch[0].padding_bytes > 0;
         let mut done = 0;
@@ -264,9 +272,10 @@ impl Ports for SocketPorts {
         let joins = sockets.iter().all(UdpSocket::can_send_joined);
         let sockets = PortSockets::new(sockets, &timer).map_err(OpenError::Sockets)?;
         Ok(Self {
-            reader: Reader::new(sockets, authentication),
+            reader: Reader::new(sockets, authentication, list.incarnation),
             list,
             space: GatherSpace::default(),
+            cutting: Cutting::default(),
             gathered: Vec::new(),
             joins,
             send_call_count: 0,
@@ -351,6 +360,8 @@ impl Ports for SocketPorts {
             return Departed { count, blocked };
         }
         self.reader.authentication.prepare(batch, sends);
+        let seal_bytes = self.reader.authentication.overhead_bytes();
+        self.cutting.prepare(batch, seal_bytes);
         let mut count = 0;
         let mut blocked = false;
         while count < batch.len() && !blocked {
@@ -386,7 +397,7 @@ impl Ports for SocketPorts {
         PortCounts {
             send_calls: self.send_call_count,
             receive_calls: self.reader.call_count,
-            turned_away: self.reader.authentication.turned_away(),
+            turned_away: self.reader.turned_away(),
         }
     }
 }

@@ -66,6 +66,7 @@ fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
         addresses: list.addresses,
         path_count: settings.path_count,
         ecn: list.ecn,
+        long_packets: list.long_packets,
         // Whoever is not on the path cannot make us send anything anywhere, key or no key.
         fresh_contact: true,
         ..Config::default()

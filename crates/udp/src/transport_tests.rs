@@ -45,6 +45,7 @@ impl Ports for Nowhere {
             asks_hosts: false,
             datagram_bytes: 1400,
             heartbeat_port: 0,
+            long_packets: false,
             ecn: false,
         }
     }

@@ -7,9 +7,12 @@ use crate::path::Path;
 use crate::time::Instant;
 
 /// The protocol version in the first nibble (srd-protocol 2).
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 /// Size of the header (srd-protocol 2).
 pub const HEADER_BYTES: usize = 48;
+
+/// Sequences that a packet may stand for besides its own (srd-protocol 19.1).
+pub const FURTHER_LIMIT: u8 = 63;
 
 /// Where the flags are (srd-protocol 2).
 const FLAGS_AT: usize = 1;
@@ -106,6 +109,8 @@ pub struct Header {
     pub sent_ns: Instant,
     /// Number of a reliable packet; 0 for others.
     pub sequence: u64,
+    /// It stands for so many sequences more (srd-protocol 19.1), 0 to 63.
+    pub further_count: u8,
 }
 
 impl Header {
@@ -123,7 +128,14 @@ impl Header {
             target,
             sent_ns,
             sequence: 0,
+            further_count: 0,
         }
+    }
+
+    /// How many sequences the packet stands for.
+    #[inline]
+    pub fn sequence_count(&self) -> u64 {
+        1 + u64::from(self.further_count)
     }
 }
 
@@ -166,7 +178,12 @@ impl Header {
             flags |= flag::ECT;
         }
         let place = head.next::<HEADER_BYTES>();
-        let opening = [VERSION << 4 | kind as u8, flags, self.path.number(), 0];
+        let opening = [
+            VERSION << 4 | kind as u8,
+            flags,
+            self.path.number(),
+            self.further_count,
+        ];
         write_at(place, 0, opening);
         write_at(place, 4, self.context.to_le_bytes());
         write_at(place, 8, self.source.to_le_bytes());
@@ -189,7 +206,7 @@ impl Header {
             version == VERSION,
             "version",
             u64::from(version),
-            "this Weft speaks version 4",
+            "this Weft speaks version 5",
         )?;
         let number = first & 15;
         let kind = Kind::from_number(number)
@@ -204,7 +221,17 @@ impl Header {
         let number = reader.u8("path")?;
         let path = Path::from_number(number)
             .ok_or_else(|| Malformed::new("path", u64::from(number), "paths are 0 to 63"))?;
-        reader.zeros::<1>("reserved byte of the header")?;
+        let further_count = reader.u8("further sequences")?;
+        let most = match kind {
+            Kind::Segment | Kind::Data => FURTHER_LIMIT,
+            _ => 0,
+        };
+        require(
+            further_count <= most,
+            "further sequences",
+            u64::from(further_count),
+            "segments and data have at most 63, other kinds none",
+        )?;
         let context = reader.u32("context")?;
         let source = reader.u64("source incarnation")?;
         require(source != 0, "source incarnation", 0, "it is never 0")?;
@@ -229,6 +256,7 @@ impl Header {
             target,
             sent_ns,
             sequence,
+            further_count,
         };
         Ok((Opening { kind, flags }, header))
     }

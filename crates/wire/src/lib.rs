@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packet formats of scalable reliable datagrams, version 4, as `docs/srd-protocol.md`
+//! The packet formats of scalable reliable datagrams, version 5, as `docs/srd-protocol.md`
 //! specifies them.
 //!
 //! - *Purpose*: untrusted bytes become checked values, once.
@@ -23,7 +23,8 @@
 //! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`],
 //!   [`greeting`], [`alive`]: one body each
 //!   (a packet that only acknowledges has none, a probe zeros)
-//! - [`packet`]: all of it together; [`time`]: points in time and spans
+//! - [`packet`]: all of it together; [`piece`]: a datagram of a packet that is longer; [`time`]:
+//!   points in time and spans
 #![forbid(unsafe_code)]
 
 pub mod accept;
@@ -41,6 +42,7 @@ pub mod message;
 pub mod offer;
 pub mod packet;
 pub mod path;
+pub mod piece;
 pub mod port_addresses;
 pub mod receipt;
 pub mod refusal;
@@ -60,6 +62,7 @@ pub use malformed::Malformed;
 pub use message::Message;
 pub use packet::{Body, Packet};
 pub use path::{PATH_COUNT, PORT_COUNT, Path};
+pub use piece::Piece;
 pub use port_addresses::PortAddresses;
 pub use receipt::Receipt;
 pub use refusal::{Reason, Refusal};

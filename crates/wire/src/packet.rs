@@ -212,6 +212,15 @@ impl<'a> Packet<'a> {
             payload.len() as u64,
             "packets of this kind have none",
         )?;
+        if header.further_count > 0 {
+            let before_last = unit_bytes(payload, &header) * usize::from(header.further_count);
+            require(
+                before_last < payload.len(),
+                "further sequences",
+                u64::from(header.further_count),
+                "each has at least 1 byte of the payload",
+            )?;
+        }
         Ok(Self {
             header,
             hello,
@@ -220,4 +229,33 @@ impl<'a> Packet<'a> {
             payload,
         })
     }
+
+    /// The same packet with `count` of its sequences alone, from the `from`th on; there are as many
+    /// (srd-protocol 19.1, 19.2).
+    pub fn part(&self, from: u8, count: u8) -> Self {
+        let unit_bytes = unit_bytes(self.payload, &self.header);
+        let start = unit_bytes * usize::from(from);
+        let end = self
+            .payload
+            .len()
+            .min(start + unit_bytes * usize::from(count));
+        let mut part = *self;
+        part.header.sequence += u64::from(from);
+        part.header.further_count = count.saturating_sub(1);
+        part.payload = &self.payload[start..end];
+        if let Body::Segment(Segment { offset_bytes, .. }) | Body::Data(Data { offset_bytes, .. }) =
+            &mut part.body
+        {
+            *offset_bytes += start as u64;
+        }
+        part
+    }
+}
+
+/// What each sequence has of the payload, but for the last one, which has the rest (srd-protocol
+/// 19.1).
+fn unit_bytes(payload: &[u8], header: &Header) -> usize {
+    payload
+        .len()
+        .div_ceil(1 + usize::from(header.further_count))
 }

@@ -51,6 +51,7 @@ fn header() -> impl Strategy<Value = Header> {
         target: numbers.2,
         sent_ns: Instant(numbers.3),
         sequence: numbers.4,
+        further_count: 0,
     })
 }
 
@@ -307,17 +308,14 @@ fn errors_name_the_field_the_value_and_the_rule() {
     let error = Packet::parse(&[0x21]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "not an SRD packet: version is 2, but this Weft speaks version 4"
+        "not an SRD packet: version is 2, but this Weft speaks version 5"
     );
-    let error = Packet::parse(&[0x4f, 0]).unwrap_err();
+    let error = Packet::parse(&[0x5f, 0]).unwrap_err();
     assert_eq!((error.field, error.value), ("kind", 15));
-    let error = Packet::parse(&[0x41, 0, 64]).unwrap_err();
+    let error = Packet::parse(&[0x51, 0, 64]).unwrap_err();
     assert_eq!((error.field, error.value), ("path", 64));
-    let error = Packet::parse(&[0x41, 0, 1]).unwrap_err();
-    assert_eq!(
-        (error.field, error.value),
-        ("reserved byte of the header", 0)
-    );
+    let error = Packet::parse(&[0x51, 0, 1]).unwrap_err();
+    assert_eq!((error.field, error.value), ("further sequences", 0));
 }
 
 /// A packet with everything that a packet can have.
@@ -335,6 +333,7 @@ fn with_addresses(addresses: PortAddresses) -> Packet<'static> {
             target: 1,
             sent_ns: Instant(1),
             sequence: 1,
+            further_count: 0,
         },
         hello: Some(Hello {
             context: 1,

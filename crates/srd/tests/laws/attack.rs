@@ -133,6 +133,7 @@ fn alive(world: &World, asked_ns: u64) -> Vec<u8> {
             target: world.hosts[0].machine.inspect().incarnation(),
             sent_ns: Instant(1),
             sequence: 0,
+            further_count: 0,
         },
         hello: None,
         acknowledgement: None,

@@ -67,7 +67,7 @@ fn datagrams_are_as_large_as_both_hosts_carry_to_each_other() {
         let recorded = world.recorded.unwrap();
         for to in [0, 1] {
             let lengths = recorded.iter().filter(|one| one.to == to);
-            let largest = lengths.map(|one| one.bytes.len()).max();
+            let largest = lengths.map(|one| one.datagram_bytes).max();
             assert_eq!(largest, Some(most), "to {to}, of {there} and {back}");
         }
     }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use weft_srd::Instant;
 
-use crate::links::{MS, US};
+use crate::links::{MS, US, config};
 use crate::pair::World;
 
 /// Messages of this length go back and forth, and each has arrived when the next one leaves.
@@ -30,9 +30,20 @@ fn exchange(world: &mut World, length: usize, rounds: u64) -> [u64; 2] {
 #[test]
 fn messages_in_segments_that_answer_each_other_carry_all_acknowledgements() {
     for (length, segments) in [(1500, 2), (4096, 4), (5100, 4), (8192, 7), (40_000, 31)] {
-        let mut world = World::new(2, 5);
+        let mut config = config();
+        config.long_packets = false;
+        let mut world = World::with(2, 5, config);
         let sent = exchange(&mut world, length, 40);
         assert_eq!(sent, [10 * segments, 10 * segments], "{length} bytes");
+    }
+}
+
+#[test]
+fn long_packets_that_answer_each_other_carry_all_acknowledgements() {
+    for (length, packets) in [(1500, 1), (4096, 1), (8192, 1), (32_000, 2), (64_000, 2)] {
+        let mut world = World::new(2, 5);
+        let sent = exchange(&mut world, length, 40);
+        assert_eq!(sent, [10 * packets, 10 * packets], "{length} bytes");
     }
 }
 

@@ -5,7 +5,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
-use weft_srd::{Config, Offer, Remote};
+use weft_srd::{Config, Offer, Remote, Transmit};
+use weft_wire::piece::PIECE_HEAD_BYTES;
 use weft_wire::{Head, Message, PATH_COUNT, PORT_COUNT, Path, PortAddresses};
 
 pub const US: u64 = 1_000;
@@ -98,6 +99,8 @@ pub struct Recorded {
     pub to: usize,
     pub from: SocketAddr,
     pub bytes: Vec<u8>,
+    /// Of each datagram that it left in.
+    pub datagram_bytes: usize,
 }
 
 /// A host's own clock, beside the world's.
@@ -192,7 +195,10 @@ pub fn routes(own: &PortAddresses, targets: &[SocketAddr; PORT_COUNT]) -> u64 {
 }
 
 pub fn config() -> Config {
-    let mut config = Config::default();
+    let mut config = Config {
+        long_packets: true,
+        ..Config::default()
+    };
     for (index, port) in config.ports.iter_mut().enumerate() {
         *port = FIRST_PORT + index as u16;
     }
@@ -204,4 +210,15 @@ pub fn pattern(token: u64, length: usize) -> Vec<u8> {
     (0..length as u64)
         .map(|at| (token.wrapping_mul(131) ^ (at.wrapping_mul(2_654_435_761) >> 7)) as u8)
         .collect()
+}
+
+/// How many datagrams a packet leaves in, and how long they are, which nobody may exceed.
+pub fn datagrams_of(transmit: &Transmit, limit_bytes: usize) -> (u32, usize) {
+    let all = transmit.length_bytes();
+    let (count, each) = match usize::from(transmit.cut_bytes) {
+        0 => (1, all),
+        each => (all.div_ceil(each - PIECE_HEAD_BYTES) as u32, each),
+    };
+    assert!(each <= limit_bytes, "{each} bytes in a datagram");
+    (count, each)
 }

@@ -11,6 +11,7 @@ mod exchange;
 mod host;
 mod hostile;
 mod links;
+mod long;
 mod marked;
 mod memory;
 mod pair;

@@ -15,10 +15,11 @@ use weft_srd::{Remote, Send, Transmit};
 use weft_wire::{Message, Path};
 
 pub use crate::host::{Host, Landing};
-use crate::links::{FIRST_PORT, config_of, is_whole, link_ip, place_of, routes, sealed};
+use crate::links::{FIRST_PORT, config_of, datagrams_of, is_whole, link_ip, place_of};
 pub use crate::links::{
     Got, HEARTBEAT_PORT, MS, Policy, Recorded, SECOND, US, Weather, address, config, pattern, seeds,
 };
+use crate::links::{routes, sealed};
 
 type Flying = Reverse<(u64, u64, usize)>;
 
@@ -155,8 +156,7 @@ impl World {
         let padding = vec![0; usize::from(transmit.padding_bytes)];
         let payload = [payload, padding].concat();
         let mut bytes = sealed(&transmit.head, &payload);
-        let most = self.datagram_limit_bytes;
-        assert!(bytes.len() <= most, "{} bytes in a datagram", bytes.len());
+        let (count, each) = datagrams_of(transmit, self.datagram_limit_bytes);
         if transmit.to.port() == HEARTBEAT_PORT {
             self.heartbeats += 1;
             self.heartbeat_ports |= 1 << transmit.path.source_port_index();
@@ -174,14 +174,16 @@ impl World {
                 to,
                 from: source,
                 bytes: bytes.clone(),
+                datagram_bytes: each,
             });
         }
-        let unlucky = self.random.below(100) < self.weather.loss_percent;
+        let loss_percent = self.weather.loss_percent;
+        let unlucky = (0..count).any(|_| self.random.below(100) < loss_percent);
         let now = self.now;
         let chosen = self
             .lose_length
             .is_some_and(|(length, until)| payload.len() == length && now < until);
-        let lost = unlucky || chosen || bytes.len() > (self.carries)(transmit.path);
+        let lost = unlucky || chosen || each > (self.carries)(transmit.path);
         if lost || (self.swallow)(from, to, transmit.path, self.now) {
             return;
         }

@@ -163,7 +163,8 @@ fn a_remote_that_comes_back_is_reached_over_its_links_again() {
         }
         world.run_until_quiet(SECOND);
         assert_eq!(world.hosts[1].got.len(), 40);
-        assert!(counts[1].get() > 500, "{counts:?}");
+        // Long packets: 100,000 bytes are a dozen.
+        assert!(counts[1].get() > 150, "{counts:?}");
     }
 }
 

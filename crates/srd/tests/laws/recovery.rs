@@ -62,12 +62,12 @@ fn a_dead_path_is_left_and_later_traffic_avoids_it() {
     let mut world = acquainted(4);
     world.swallow = Box::new(|_, _, path, _| path.number() % 4 == 1);
     for token in 0..800 {
-        world.post(0, 1, token, 200_000);
+        world.post(0, 1, token, 150_000);
         world.run_until_quiet(10 * MS);
     }
     let learning = world.hosts[0].machine.inspect().statistics();
     for token in 800..1000 {
-        world.post(0, 1, token, 200_000);
+        world.post(0, 1, token, 150_000);
         let took = world.run_until_quiet(10 * MS);
         assert!(took < MS, "{} us", took / US);
     }

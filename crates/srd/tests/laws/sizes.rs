@@ -32,7 +32,7 @@ fn acquainted(world: &mut World) {
 
 fn longest(recorded: &[Recorded], to: usize) -> usize {
     let lengths = recorded.iter().filter(|one| one.to == to);
-    lengths.map(|one| one.bytes.len()).max().unwrap_or(0)
+    lengths.map(|one| one.datagram_bytes).max().unwrap_or(0)
 }
 
 #[test]

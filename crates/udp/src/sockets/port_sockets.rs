@@ -9,10 +9,11 @@ use std::os::fd::{AsFd, AsRawFd};
 use weft_os::error_queue;
 use weft_os::sleep::{self, Timer, WaitSet};
 use weft_os::udp_socket::UdpSocket;
-use weft_srd::PORT_COUNT;
+use weft_srd::{PORT_COUNT, Transmit};
 
 use crate::connected::ConnectedPath;
 use crate::connected_polling::ConnectedPolling;
+use crate::gso_batch::socket_index;
 use crate::settings::OpenError;
 
 /// Socket buffers asked for. Chosen: the kernel's usual limit (net.core.rmem_max), four windows.
@@ -86,10 +87,18 @@ impl PortSockets {
         self.all.iter().position(fits)
     }
 
-    /// Whether the connected socket is for datagrams of this port to that target. Fast path.
+    /// Through which socket a packet leaves; whether it is a single datagram tells whether its path
+    /// may have the connected one soon. Fast path.
     #[inline]
-    pub(super) fn is_connected(&self, index: usize, to: SocketAddr) -> bool {
-        self.path.is(index, to)
+    pub(super) fn index_for(&mut self, transmit: &Transmit, is_single: bool) -> usize {
+        let (index, to) = (socket_index(transmit, PORT_COUNT), transmit.to);
+        if is_single {
+            self.on_single(index, to);
+        }
+        match self.path.is(index, to) {
+            true => PORT_COUNT,
+            false => index,
+        }
     }
 
     /// A call of progress begins. Fast path.
@@ -111,7 +120,7 @@ impl PortSockets {
     /// Counts a datagram that leaves on its own; gives its path the connected socket when it is
     /// time.
     #[inline]
-    pub(super) fn on_single(&mut self, index: usize, to: SocketAddr) {
+    fn on_single(&mut self, index: usize, to: SocketAddr) {
         if self.path.is_settled_by(index, to) {
             self.settle(index, to);
         }

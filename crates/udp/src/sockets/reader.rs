@@ -11,9 +11,10 @@ use weft_os::datagrams::ReceiveBatch;
 use weft_os::error_queue::{self, Complaint};
 use weft_os::sleep::READABLE_LIMIT;
 use weft_os::udp_socket::UdpSocket;
-use weft_srd::{Ecn, Instant, Nanos, Origin, PORT_COUNT};
+use weft_srd::{Ecn, Instant, Nanos, Origin, PORT_COUNT, Piece};
 
 use crate::authentication::PacketAuthentication;
+use crate::joining::{Joined, Joining};
 use crate::polling::{Look, SocketPolling};
 use crate::ports::Incoming;
 use crate::sockets::port_sockets::PortSockets;
@@ -49,6 +50,7 @@ struct Found {
 pub(super) struct Reader {
     pub(super) sockets: PortSockets,
     pub(super) authentication: PacketAuthentication,
+    joining: Joining,
     batch: ReceiveBatch,
     polling: SocketPolling,
     waits: Waits,
@@ -61,10 +63,15 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(sockets: PortSockets, authentication: PacketAuthentication) -> Self {
+    pub(super) fn new(
+        sockets: PortSockets,
+        authentication: PacketAuthentication,
+        incarnation: u64,
+    ) -> Self {
         Self {
             sockets,
             authentication,
+            joining: Joining::new(incarnation),
             batch: ReceiveBatch::new(RECEIVE_COUNT, RECEIVE_BYTES),
             polling: SocketPolling::default(),
             waits: Waits::new(),
@@ -72,6 +79,11 @@ impl Reader {
             call_count: 0,
             leaves: false,
         }
+    }
+
+    /// Datagrams turned away so far.
+    pub(super) fn turned_away(&self) -> u64 {
+        self.authentication.turned_away() + self.joining.bad_count()
     }
 
     /// Reads what has arrived; answers how much that was. Fast path.
@@ -216,9 +228,13 @@ impl Reader {
             let realtime_ns = clock::realtime_ns();
             origin.waited_ns = Nanos(self.waits.of(now_ns.0, realtime_ns, arrived_ns));
         }
-        let admitted = self.authentication.admit(from, datagram);
-        let Some(datagram) = admitted else { return 0 };
-        visit(now_ns, Incoming::Datagram(origin, datagram));
+        let packet = match whole(&mut self.joining, &mut origin, PORT_COUNT, datagram) {
+            Some(packet) => packet,
+            None => return 1,
+        };
+        let admitted = self.authentication.admit(from, packet);
+        let Some(packet) = admitted else { return 0 };
+        visit(now_ns, Incoming::Datagram(origin, packet));
         1
     }
 
@@ -265,10 +281,14 @@ impl Reader {
                     .map_or(Ecn::Unknown, Ecn::from_traffic_class),
             };
             for datagram in received.bytes.chunks(received.segment_bytes) {
-                let admitted = self.authentication.admit(origin.from, datagram);
-                if let Some(datagram) = admitted {
+                let mut origin = origin;
+                let Some(packet) = whole(&mut self.joining, &mut origin, index, datagram) else {
                     total += 1;
-                    visit(now_ns, Incoming::Datagram(origin, datagram));
+                    continue;
+                };
+                if let Some(packet) = self.authentication.admit(origin.from, packet) {
+                    total += 1;
+                    visit(now_ns, Incoming::Datagram(origin, packet));
                 }
             }
         }
@@ -277,6 +297,27 @@ impl Reader {
             datagram_count: total,
             joined_count: count,
         }
+    }
+}
+
+/// The packet that came in a datagram, or that is whole by it; `None` while pieces of it are
+/// missing. Fast path.
+#[inline]
+fn whole<'d>(
+    joining: &'d mut Joining,
+    origin: &mut Origin,
+    socket_index: usize,
+    datagram: &'d [u8],
+) -> Option<&'d [u8]> {
+    if !Piece::is_one(datagram) {
+        return Some(datagram);
+    }
+    match joining.take(origin.from, socket_index, datagram, origin.ecn) {
+        Joined::Whole(packet, ecn) => {
+            origin.ecn = ecn;
+            Some(packet)
+        }
+        Joined::Kept | Joined::Bad => None,
     }
 }
 

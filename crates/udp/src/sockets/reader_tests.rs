@@ -57,7 +57,7 @@ fn what_was_joined_before_single_datagrams_will_do_again_is_still_taken_apart() 
     let mut sockets = PortSockets::new(sockets, &timer).expect("a wait set");
     sockets.settle(0, far.local_address().expect("address"));
     let authentication = PacketAuthentication::open(&Settings::default()).expect("no key");
-    let mut reader = Reader::new(sockets, authentication);
+    let mut reader = Reader::new(sockets, authentication, 1);
     let mut separate_count = 0;
     for before in 0..SINGLES_MOST {
         reader.sockets.join_connected();

@@ -208,6 +208,7 @@ impl Ports for SimulatedPorts {
             asks_hosts: false,
             datagram_bytes: settings.datagram_limit_bytes.unwrap_or(1400),
             heartbeat_port: 0,
+            long_packets: true,
             ecn: false,
         };
         Ok(Self {
