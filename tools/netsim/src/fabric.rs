@@ -13,6 +13,7 @@ use weft_srd::random::Random;
 use weft_wire::Head;
 
 use crate::hash::FiveTuple;
+use crate::pieces::Part;
 use crate::tcp::Segment;
 use crate::topology::{Route, Topology};
 
@@ -36,6 +37,8 @@ pub enum Content {
         head: Head,
         /// Of the payload.
         payload_bytes: u32,
+        /// Which part of the packet this is.
+        part: Part,
     },
     /// Of the baseline.
     Tcp(Segment),

@@ -10,6 +10,7 @@ use weft_srd::{
 
 use crate::fabric::{Content, Outgoing, Packet};
 use crate::hash::FiveTuple;
+use crate::pieces::{Cuts, Joins};
 use crate::rival_host::RivalHost;
 use crate::tcp::{HEADER_BYTES, Segment, Sink, Source};
 use crate::workload::Transfer;
@@ -79,7 +80,7 @@ impl Desk {
             transfers,
             done: Vec::new(),
             failed_count: 0,
-            scratch: vec![0; 16 << 10],
+            scratch: vec![0; 64 << 10],
             tcp_payload_bytes,
         }
     }
@@ -207,6 +208,10 @@ pub struct SrdHost {
     waiting: VecDeque<u32>,
     /// Payload that has arrived.
     taken_bytes: u64,
+    cuts: Cuts,
+    joins: Joins,
+    /// Parts of a packet that has begun to leave.
+    leaving: VecDeque<Outgoing>,
 }
 
 fn ip(host: u32) -> IpAddr {
@@ -223,6 +228,7 @@ fn host_of(address: IpAddr) -> u32 {
 impl SrdHost {
     /// A host whose machine has these settings; the ports are the host's own.
     pub fn new(host: u32, mut config: Config, seed: u64) -> Self {
+        config.long_packets = true;
         for (index, port) in config.ports.iter_mut().enumerate() {
             *port = FIRST_PORT + index as u16;
         }
@@ -235,6 +241,9 @@ impl SrdHost {
             machine,
             waiting: VecDeque::new(),
             taken_bytes: 0,
+            cuts: Cuts::default(),
+            joins: Joins::default(),
+            leaving: VecDeque::new(),
         }
     }
 
@@ -271,8 +280,12 @@ impl SrdHost {
         let Content::Srd {
             head,
             payload_bytes,
+            part,
         } = &packet.content
         else {
+            return;
+        };
+        let Some(ecn) = self.joins.take(packet.source, *part, packet.ecn) else {
             return;
         };
         let head = head.as_bytes();
@@ -283,7 +296,7 @@ impl SrdHost {
         let origin = Origin {
             from,
             waited_ns: Nanos(desk.waited_ns),
-            ecn: packet.ecn,
+            ecn,
         };
         let machine = &mut self.machine;
         match machine.handle_datagram(Instant(desk.now_ns), origin, datagram) {
@@ -363,6 +376,9 @@ impl SrdHost {
     }
 
     fn poll(&mut self, desk: &mut Desk) -> Option<Outgoing> {
+        if let Some(next) = self.leaving.pop_front() {
+            return Some(next);
+        }
         let transmit = self.machine.poll_transmit(Instant(desk.now_ns))?;
         let tuple = FiveTuple {
             source: self.host,
@@ -372,15 +388,19 @@ impl SrdHost {
             protocol: 17,
         };
         let payload_bytes = transmit.payload.map_or(0, |payload| payload.length_bytes);
-        let content = Content::Srd {
-            head: transmit.head,
-            payload_bytes,
-        };
-        Some(Outgoing {
-            tuple,
-            bytes: transmit.length_bytes() as u64,
-            content,
-        })
+        for (part, bytes) in self.cuts.cut(&transmit) {
+            let content = Content::Srd {
+                head: transmit.head,
+                payload_bytes,
+                part,
+            };
+            self.leaving.push_back(Outgoing {
+                tuple,
+                bytes,
+                content,
+            });
+        }
+        self.leaving.pop_front()
     }
 }
 

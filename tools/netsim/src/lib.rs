@@ -26,6 +26,7 @@ pub mod fabric;
 pub mod hash;
 pub mod host;
 pub mod options;
+pub mod pieces;
 pub mod plot;
 pub mod problem;
 pub mod report;
