@@ -90,6 +90,7 @@ impl World {
         let mut config = Config {
             // Only fresh contact stands up to playback (srd-protocol 14.6).
             fresh_contact: !hostile || input.byte() % 2 == 0,
+            long_packets: input.byte() % 2 == 0,
             ..Config::default()
         };
         for (index, port) in config.ports.iter_mut().enumerate() {

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weft_fuzz::{TARGETS, driver};
 
-/// For each target and seed: 12 runs, so 24 s in all, side by side where there are cores.
+/// For each target and seed: 14 runs, so 28 s in all, side by side where there are cores.
 const TIME: Duration = Duration::from_secs(2);
 
 fn both_seeds(name: &str) {
@@ -30,6 +30,11 @@ fn packets_of_anything_are_read_as_they_are_or_refused() {
 #[test]
 fn packet_protection_lets_in_what_its_job_has_made_and_nothing_else() {
     both_seeds("seal");
+}
+
+#[test]
+fn pieces_of_anything_are_joined_as_they_were_cut_or_take_no_more_than_their_room() {
+    both_seeds("pieces");
 }
 
 #[test]
