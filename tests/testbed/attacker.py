@@ -22,11 +22,12 @@ import struct
 import time
 
 # Of the protocol (docs/srd-protocol.md, 2).
-VERSION = 4
+VERSION = 5
 HEADER = struct.Struct("<BBBBIQQQQQ")
 OWN_TTL = 77
 TAPE_FIRST, TAPE_LAST = 500, 4000
-EAGER, ACKNOWLEDGEMENT, PROBE, STALE, GREETING, ALIVE = 1, 8, 9, 10, 11, 12
+EAGER, ACKNOWLEDGEMENT, PROBE, STALE, GREETING, ALIVE, PIECE = 1, 8, 9, 10, 11, 12, 13
+PIECE_HEAD = struct.Struct("<BBBBHHQ")
 LENGTH_MOST = 8900
 
 
@@ -45,7 +46,7 @@ class Tape:
 
     def __init__(self, chance):
         self.chance, self.all, self.seen_count = chance, [], 0
-        self.ports, self.newest = {}, {}
+        self.ports, self.newest, self.pieces = {}, {}, []
 
     def take(self, datagram):
         self.seen_count += 1
@@ -56,6 +57,15 @@ class Tape:
             self.all.append(datagram)
         elif self.chance.random() < 0.5:
             self.all[TAPE_FIRST + self.chance.randrange(TAPE_LAST)] = datagram
+
+    def take_pieces(self, source, target, payload):
+        """Of a long packet; where the kernel has joined them, one behind the other."""
+        each = PIECE_HEAD.size + PIECE_HEAD.unpack_from(payload)[5]
+        for at in range(0, len(payload), each):
+            piece = Datagram(source, target, payload[at : at + each])
+            self.pieces = self.pieces[-200:] + [piece]
+            if len(piece.payload) >= HEADER.size:
+                self.take(piece)
 
     def any(self):
         # Of the last ones half of the time: those are of what is under way now.
@@ -130,7 +140,11 @@ class Attacker:
         if packet[9] == socket.IPPROTO_UDP:
             payload = packet[28 : struct.unpack_from("!H", packet, 2)[0]]
             if len(payload) >= HEADER.size and payload[0] >> 4 == VERSION:
-                self.tape.take(Datagram((source, ports[0]), (target, ports[1]), payload))
+                ends = (source, ports[0]), (target, ports[1])
+                if payload[0] & 15 == PIECE:
+                    self.tape.take_pieces(*ends, payload)
+                else:
+                    self.tape.take(Datagram(*ends, payload))
         elif packet[9] == socket.IPPROTO_TCP and packet[33] & 0x12 == 0x02:
             if ports[1] in self.tape.ports.get(target, ()):
                 self.syns.append((source, target, ports, struct.unpack_from("!I", packet, 24)[0]))
@@ -165,6 +179,13 @@ class Attacker:
     def do_play_often(self):
         one = self.tape.any()
         return [self.udp(one.source, one.target, one.payload)] * 20
+
+    def do_shuffle_pieces(self):
+        """Pieces that were joined already, in another order, some of them twice."""
+        pieces = self.tape.pieces[-30:]
+        pieces += pieces[:5]
+        self.chance.shuffle(pieces)
+        return [self.udp(one.source, one.target, one.payload) for one in pieces]
 
     def do_reflect(self):
         one = self.tape.any()
@@ -258,6 +279,19 @@ class Attacker:
             end = self.chance.choice((48, len(changed)))
             changed[self.chance.randrange(end)] ^= 1 << self.chance.randrange(8)
         return [self.udp(one.source, one.target, bytes(changed))]
+
+    def forge_pieces(self):
+        """In the name of who sends pieces now: others of this packet and of the next ones."""
+        if not self.tape.pieces:
+            return []
+        one, made = self.tape.pieces[-1], []
+        head = list(PIECE_HEAD.unpack_from(one.payload))
+        for further in range(5):
+            head[1], head[2] = self.chance.choice(((0, 2), (head[1], head[2]), (63, 64), (1, 1)))
+            head[4] = (head[4] + self.chance.choice((0, 1, further))) % 65536
+            part = self.chance.randbytes(self.chance.choice((head[5], head[5] // 2)))
+            made.append(self.udp(one.source, one.target, PIECE_HEAD.pack(*head) + part))
+        return made
 
     def forge_splice(self):
         one, other = self.tape.any(), self.tape.any()
