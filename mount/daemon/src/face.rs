@@ -6,18 +6,18 @@ use std::ffi::OsStr;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, OpenAccMode, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory,
-    ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, Request,
+    BsdFileFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
+    Request, TimeOrNow, WriteFlags,
 };
 use tokio::runtime::Handle;
-use weft_files::{Attributes, BucketFiles, Fault, Kind, Reason};
+use weft_files::{Attributes, BucketFiles, Kind};
 
-use crate::log;
-use crate::options::AccessOptions;
+use crate::shown::{Owner, done, dots, errno, file_type, mode, named, text};
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -26,57 +26,6 @@ const BACKGROUND_REQUESTS: u16 = 128;
 /// What statfs(2) shows: a bucket has no end.
 const ENDLESS_BLOCKS: u64 = 1 << 50;
 const BLOCK_BYTES: u32 = 4096;
-
-/// Who owns all files, and their modes.
-#[derive(Debug, Clone, Copy)]
-pub struct Owner {
-    uid: u32,
-    gid: u32,
-    dir_mode: u16,
-    file_mode: u16,
-}
-
-impl Owner {
-    /// As the options say, else who runs this.
-    pub fn new(options: &AccessOptions) -> Self {
-        let uid = options
-            .uid
-            .unwrap_or_else(|| nix::unistd::geteuid().as_raw());
-        let gid = options
-            .gid
-            .unwrap_or_else(|| nix::unistd::getegid().as_raw());
-        Self {
-            uid,
-            gid,
-            dir_mode: options.dir_mode,
-            file_mode: options.file_mode,
-        }
-    }
-
-    fn attributes(&self, attributes: &Attributes) -> FileAttr {
-        let (kind, perm, nlink) = match attributes.kind {
-            Kind::Folder => (FileType::Directory, self.dir_mode, 2),
-            Kind::File => (FileType::RegularFile, self.file_mode, 1),
-        };
-        FileAttr {
-            ino: INodeNo(attributes.ino),
-            size: attributes.size_bytes,
-            blocks: attributes.size_bytes.div_ceil(512),
-            atime: attributes.modified,
-            mtime: attributes.modified,
-            ctime: attributes.modified,
-            crtime: attributes.modified,
-            kind,
-            perm,
-            nlink,
-            uid: self.uid,
-            gid: self.gid,
-            rdev: 0,
-            blksize: REQUEST_BYTES,
-            flags: 0,
-        }
-    }
-}
 
 /// The file system that the kernel sees.
 pub struct Face {
@@ -105,37 +54,6 @@ impl Face {
     }
 }
 
-/// The number of a reason; what there is to say goes to the log.
-fn errno(call: &str, fault: &Fault) -> Errno {
-    if let Some(cause) = &fault.cause {
-        log::tell(&format!("{call}: {cause}"));
-    }
-    match fault.reason {
-        Reason::NotFound => Errno::ENOENT,
-        Reason::Denied => Errno::EACCES,
-        Reason::ReadOnly => Errno::EROFS,
-        Reason::Exists => Errno::EEXIST,
-        Reason::NotEmpty => Errno::ENOTEMPTY,
-        Reason::NotFolder => Errno::ENOTDIR,
-        Reason::IsFolder => Errno::EISDIR,
-        Reason::Invalid => Errno::EINVAL,
-        Reason::NameTooLong => Errno::ENAMETOOLONG,
-        Reason::Busy => Errno::EBUSY,
-        Reason::Stale => Errno::ESTALE,
-        Reason::NotOpen => Errno::EBADF,
-        Reason::TooLarge => Errno::EFBIG,
-        Reason::Unsupported => Errno::ENOTSUP,
-        Reason::Broken => Errno::EIO,
-    }
-}
-
-/// Keys are UTF-8; no object has another name.
-fn text(name: &OsStr) -> Result<String, Fault> {
-    name.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| Reason::NotFound.into())
-}
-
 impl Filesystem for Face {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted = [
@@ -143,6 +61,7 @@ impl Filesystem for Face {
             InitFlags::FUSE_READDIRPLUS_AUTO,
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_ASYNC_DIO,
+            InitFlags::FUSE_ATOMIC_O_TRUNC,
         ];
         for flag in wanted {
             // What an older kernel lacks makes it slower, not wrong.
@@ -194,12 +113,9 @@ impl Filesystem for Face {
     }
 
     fn open(&self, _request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        if flags.acc_mode() != OpenAccMode::O_RDONLY {
-            reply.error(Errno::EROFS);
-            return;
-        }
+        let mode = mode(flags.0);
         self.run(
-            async move |files, _| match files.open_files.open(ino.0).await {
+            async move |files, _| match files.open_files.open(ino.0, mode).await {
                 Ok(opened) => {
                     let flags = if opened.keeps_pages {
                         FopenFlags::FOPEN_KEEP_CACHE
@@ -211,6 +127,206 @@ impl Filesystem for Face {
                 Err(fault) => reply.error(errno("open", &fault)),
             },
         );
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn create(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        flags: i32,
+        reply: ReplyCreate,
+    ) {
+        let (name, mode) = (text(name), mode(flags));
+        self.run(async move |files, owner| {
+            let created = match &name {
+                Ok(name) => files.open_files.create(named(parent, name), mode).await,
+                Err(fault) => Err(fault.clone()),
+            };
+            match created {
+                Ok((entry, opened)) => {
+                    let attributes = owner.attributes(&entry.attributes);
+                    let (handle, flags) = (FileHandle(opened.handle), FopenFlags::empty());
+                    reply.created(&entry.valid, &attributes, Generation(0), handle, flags);
+                }
+                Err(fault) => reply.error(errno("create", &fault)),
+            }
+        });
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn setattr(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        _mode: Option<u32>,
+        _uid: Option<u32>,
+        _gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        _mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _handle: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        self.run(async move |files, owner| {
+            let resized = match size {
+                Some(size) => files.open_files.resize(ino.0, size).await,
+                None => Ok(()),
+            };
+            let shown = match resized {
+                Ok(()) => files.attributes(ino.0).await,
+                Err(fault) => Err(fault),
+            };
+            match shown {
+                Ok(entry) => reply.attr(&entry.valid, &owner.attributes(&entry.attributes)),
+                Err(fault) => reply.error(errno("setattr", &fault)),
+            }
+        });
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn write(
+        &self,
+        _request: &Request,
+        _ino: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let data = data.to_vec();
+        self.run(async move |files, _| {
+            match files.open_files.write(handle.0, offset, &data).await {
+                Ok(()) => reply.written(data.len() as u32),
+                Err(fault) => reply.error(errno("write", &fault)),
+            }
+        });
+    }
+
+    fn flush(
+        &self,
+        _request: &Request,
+        _ino: INodeNo,
+        handle: FileHandle,
+        _lock_owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        self.run(async move |files, _| {
+            done(reply, "close", files.open_files.publish(handle.0).await);
+        });
+    }
+
+    fn fsync(
+        &self,
+        _request: &Request,
+        _ino: INodeNo,
+        handle: FileHandle,
+        _data_only: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.run(async move |files, _| {
+            done(reply, "fsync", files.open_files.publish(handle.0).await);
+        });
+    }
+
+    fn fsyncdir(
+        &self,
+        _request: &Request,
+        _ino: INodeNo,
+        _handle: FileHandle,
+        _data_only: bool,
+        reply: ReplyEmpty,
+    ) {
+        // Names are in the store when the calls that change them return.
+        reply.ok();
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn mkdir(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        let name = text(name);
+        self.run(async move |files, owner| {
+            let made = match &name {
+                Ok(name) => files.make_folder(named(parent, name)).await,
+                Err(fault) => Err(fault.clone()),
+            };
+            match made {
+                Ok(entry) => {
+                    let attributes = owner.attributes(&entry.attributes);
+                    reply.entry(&entry.valid, &attributes, Generation(0));
+                }
+                Err(fault) => reply.error(errno("mkdir", &fault)),
+            }
+        });
+    }
+
+    fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = text(name);
+        self.run(async move |files, _| {
+            let removed = match &name {
+                Ok(name) => files.unlink(named(parent, name)).await,
+                Err(fault) => Err(fault.clone()),
+            };
+            done(reply, "unlink", removed);
+        });
+    }
+
+    fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = text(name);
+        self.run(async move |files, _| {
+            let removed = match &name {
+                Ok(name) => files.remove_folder(named(parent, name)).await,
+                Err(fault) => Err(fault.clone()),
+            };
+            done(reply, "rmdir", removed);
+        });
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn rename(
+        &self,
+        _request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        new_parent: INodeNo,
+        new_name: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        if !(flags - RenameFlags::RENAME_NOREPLACE).is_empty() {
+            reply.error(Errno::EINVAL);
+            return;
+        }
+        let may_replace = flags.is_empty();
+        let names = text(name).and_then(|old| Ok((old, text(new_name)?)));
+        self.run(async move |files, _| {
+            let renamed = match &names {
+                Ok((old, new)) => {
+                    let (old, new) = (named(parent, old), named(new_parent, new));
+                    files.rename(old, new, may_replace).await
+                }
+                Err(fault) => Err(fault.clone()),
+            };
+            done(reply, "rename", renamed);
+        });
     }
 
     // structure: allow arguments because FUSE's trait has them
@@ -248,8 +364,9 @@ impl Filesystem for Face {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.files.open_files.close(handle.0);
-        reply.ok();
+        self.run(async move |files, _| {
+            done(reply, "close", files.open_files.close(handle.0).await);
+        });
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
@@ -364,18 +481,4 @@ impl Filesystem for Face {
             BLOCK_BYTES,
         );
     }
-}
-
-fn file_type(kind: Kind) -> FileType {
-    match kind {
-        Kind::Folder => FileType::Directory,
-        Kind::File => FileType::RegularFile,
-    }
-}
-
-/// `.` and `..`, as far as `offset` has not passed them, with the offsets behind them.
-fn dots(files: &BucketFiles, handle: u64, offset: u64) -> Vec<(u64, u64, &'static str)> {
-    let (own, parent) = files.folders.numbers(handle).unwrap_or((1, 1));
-    let all = [(1, own, "."), (2, parent, "..")];
-    all.into_iter().skip(offset.min(2) as usize).collect()
 }

@@ -5,7 +5,7 @@
 //! - [`background`]: goes on behind the shell once the folder can be used.
 //! - [`place`]: whether the folder can be mounted on; clears what a dead mount left.
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
-//! - [`face`]: FUSE's calls as calls of `mount/files`.
+//! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: what they answer.
 //! - [`log`]: where messages go.
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod log;
 mod options;
 mod place;
 mod serving;
+mod shown;
 mod trouble;
 
 use std::process::ExitCode;

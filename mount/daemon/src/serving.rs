@@ -12,8 +12,9 @@ use weft_files::{BucketFiles, Settings};
 use weft_s3::Bucket;
 use weft_store::{ListRequest, Objects};
 
-use crate::face::{Face, Owner};
+use crate::face::Face;
 use crate::options::Options;
+use crate::shown::Owner;
 use crate::trouble::Trouble;
 use crate::{background, log, place};
 

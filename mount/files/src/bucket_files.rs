@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use weft_store::Store;
 
 use crate::attributes::Entry;
+use crate::changes::{Changes, Name};
 use crate::core::{Core, Settings};
 use crate::fault::{Fault, Reason};
 use crate::folders::Folders;
@@ -19,6 +20,7 @@ use crate::search;
 /// Files and folders over a store.
 pub struct BucketFiles {
     core: Arc<Core>,
+    changes: Changes,
     /// Open folders.
     pub folders: Folders,
     /// Open files.
@@ -30,6 +32,7 @@ impl BucketFiles {
     pub fn new(store: Arc<dyn Store>, runtime: Handle, settings: Settings, tell: fn(&str)) -> Self {
         let core = Arc::new(Core::new(store, runtime, settings, tell));
         Self {
+            changes: Changes::new(Arc::clone(&core)),
             folders: Folders::new(Arc::clone(&core)),
             open_files: OpenFiles::new(Arc::clone(&core)),
             core,
@@ -64,6 +67,64 @@ impl BucketFiles {
             Body::File(file) => ttl.saturating_sub(file.at.elapsed()),
         };
         Ok(Entry { attributes, valid })
+    }
+
+    /// Makes a folder.
+    ///
+    /// # Errors
+    /// `Exists`.
+    pub async fn make_folder(&self, new: Name<'_>) -> Result<Entry, Fault> {
+        self.changes.make_folder(new).await
+    }
+
+    /// Removes a folder that is empty.
+    ///
+    /// # Errors
+    /// `NotEmpty`, `NotFolder`, `NotFound`.
+    pub async fn remove_folder(&self, old: Name<'_>) -> Result<(), Fault> {
+        self.changes.remove_folder(old).await
+    }
+
+    /// Removes a file. What is being written to it is never published.
+    ///
+    /// # Errors
+    /// `IsFolder`, `NotFound`.
+    pub async fn unlink(&self, old: Name<'_>) -> Result<(), Fault> {
+        let ino = self.core.nodes().find(old.parent, old.name);
+        self.changes.unlink(old).await?;
+        match ino {
+            Some(ino) => self.open_files.settle(ino, true).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Gives a file or a folder another name. What is being written to the file is published first.
+    ///
+    /// # Errors
+    /// `Exists` where nothing may be replaced; `NotEmpty`, `IsFolder`, `NotFolder`; `Stale` where
+    /// somebody else wrote the object meanwhile.
+    pub async fn rename(
+        &self,
+        old: Name<'_>,
+        new: Name<'_>,
+        may_replace: bool,
+    ) -> Result<(), Fault> {
+        let (from, to) = {
+            let nodes = self.core.nodes();
+            let find = |name: Name<'_>| nodes.find(name.parent, name.name);
+            (find(old), find(new))
+        };
+        if let Some(from) = from {
+            self.open_files.settle(from, false).await?;
+        }
+        if let Some(to) = to.filter(|to| may_replace && from != Some(*to)) {
+            self.open_files.settle(to, true).await?;
+        }
+        self.changes.rename(old, new, may_replace).await?;
+        if let Some(from) = from {
+            self.open_files.renamed(from).await;
+        }
+        Ok(())
     }
 
     /// The kernel forgets what it was told `count` times.

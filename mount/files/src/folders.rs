@@ -149,6 +149,10 @@ impl Folders {
         }
         if arrived.is_last {
             folder.complete(began);
+            let own = folder.own_names().filter(|(name, _)| folder.lacks(name));
+            let own = own.collect();
+            drop(nodes);
+            listing.add_own(own);
         } else {
             folder.is_large = true;
         }

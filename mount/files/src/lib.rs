@@ -5,6 +5,7 @@
 //! A call goes through these modules:
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
 //! - [`folders`]: the calls on open folders; [`open_files`]: those on open files.
+//! - [`changes`]: the calls that change names; [`draft`]: a file that is being written.
 //! - [`search`]: finds a name in the store, with as few requests as that takes.
 //! - [`core`]: what they all share.
 //! - [`nodes`]: inodes, and what is known of each folder's names, and since when.
@@ -18,7 +19,9 @@
 
 pub mod attributes;
 pub mod bucket_files;
+pub mod changes;
 mod core;
+mod draft;
 pub mod fault;
 pub mod folders;
 mod handles;
@@ -34,6 +37,7 @@ mod version;
 pub use crate::core::Settings;
 pub use attributes::{Attributes, Entry, Kind};
 pub use bucket_files::BucketFiles;
+pub use changes::Name;
 pub use fault::{Fault, Reason};
 pub use folders::FolderEntry;
-pub use open_files::Opened;
+pub use open_files::{Mode, Opened};

@@ -124,10 +124,7 @@ impl Listing {
                 .then((b.1 == Listed::Folder).cmp(&(a.1 == Listed::Folder)))
         });
         names.dedup_by(|b, a| a.0 == b.0);
-        let first = self
-            .pages
-            .back()
-            .map_or(0, |last| last.first + last.names.len());
+        let first = self.end();
         self.pages.push_back(NamedPage { names, at, first });
         if self.pages.len() > 3 {
             self.pages.pop_front();
@@ -140,6 +137,20 @@ impl Listing {
             nameless,
             is_last: page.next.is_none(),
         })
+    }
+
+    /// Names of which the store has nothing yet, behind the last page.
+    pub fn add_own(&mut self, mut names: Vec<Named>) {
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        let first = self.end();
+        let at = Instant::now();
+        self.pages.push_back(NamedPage { names, at, first });
+    }
+
+    fn end(&self) -> usize {
+        self.pages
+            .back()
+            .map_or(0, |last| last.first + last.names.len())
     }
 
     /// The page that came last.

@@ -36,8 +36,9 @@ pub struct Folder {
     complete_at: Option<Instant>,
     /// Its first page was not its last: names are asked for one by one.
     pub is_large: bool,
-    /// Made here, or emptied here: it is there although the store may have nothing of it.
-    pub is_kept: bool,
+    /// Names of which the store may have nothing: files that were not published yet, folders that
+    /// were emptied here.
+    pub own: HashMap<Box<str>, Listed>,
 }
 
 /// An object that has a node.
@@ -49,6 +50,12 @@ pub struct File {
     pub at: Instant,
     /// The content whose pages the kernel may hold.
     pub pages_of: Option<ETag>,
+    /// What is known of it is what somebody failed to write.
+    pub is_lost: bool,
+    /// Its last content was written by this mount.
+    pub is_written_here: bool,
+    /// Somebody writes it: what is known here is newer than the store.
+    pub is_draft: bool,
 }
 
 /// File or folder.
@@ -86,6 +93,9 @@ impl Folder {
     /// What is known of a name, if that is not older than `ttl`: `Some(None)` is that there is
     /// nothing.
     pub fn known(&self, name: &str, ttl: Duration) -> Option<(Option<Listed>, Instant)> {
+        if let Some(listed) = self.own.get(name) {
+            return Some((Some(listed.clone()), Instant::now()));
+        }
         if let Some(fact) = self.facts.get(name) {
             if fact.at.elapsed() < ttl {
                 return Some((fact.listed.clone(), fact.at));
@@ -100,8 +110,16 @@ impl Folder {
     pub fn known_whole(&self, ttl: Duration) -> Option<(Vec<Named>, Instant)> {
         let at = self.complete_at.filter(|at| at.elapsed() < ttl)?;
         let facts = self.facts.iter();
+        let facts = facts.filter(|(name, _)| !self.own.contains_key(*name));
         let there = facts.filter_map(|(name, fact)| Some((name.clone(), fact.listed.clone()?)));
-        Some((there.collect(), at))
+        Some((there.chain(self.own_names()).collect(), at))
+    }
+
+    /// The names of which the store may have nothing.
+    pub fn own_names(&self) -> impl Iterator<Item = Named> {
+        self.own
+            .iter()
+            .map(|(name, listed)| (name.clone(), listed.clone()))
     }
 
     /// Takes a fact, unless a younger one is known. A folder hides an object of its name, however
@@ -115,6 +133,18 @@ impl Folder {
                 self.facts.insert(name.into(), fact);
             }
         }
+    }
+
+    /// Drops what is known of a name.
+    pub fn forget(&mut self, name: &str) {
+        self.facts.remove(name);
+        self.complete_at = None;
+    }
+
+    /// Whether no fact says that there is something of this name.
+    pub fn lacks(&self, name: &str) -> bool {
+        let fact = self.facts.get(name);
+        fact.is_none_or(|fact| fact.listed.is_none())
     }
 
     /// A listing that began at `at` was read to its end: what it did not show is gone.
@@ -231,7 +261,7 @@ impl Nodes {
         if let Some(node) = self.by_number.get_mut(&ino) {
             node.lookups += 1;
             if let (Body::File(file), Listed::File(info)) = (&mut node.body, listed) {
-                if file.at <= at {
+                if file.at <= at && !file.is_draft {
                     file.info = info.clone();
                     file.at = at;
                 }
@@ -244,6 +274,9 @@ impl Nodes {
                 info: info.clone(),
                 at,
                 pages_of: None,
+                is_lost: false,
+                is_written_here: false,
+                is_draft: false,
             }),
         };
         let node = Node {
@@ -261,6 +294,41 @@ impl Nodes {
         ino
     }
 
+    /// A name stands for nothing now; a node that had it lives on without, until it is forgotten.
+    pub fn unname(&mut self, parent: u64, name: &str) {
+        self.by_name.remove(&(parent, name.into()));
+    }
+
+    /// The node of one name has another one now.
+    pub fn rename(&mut self, old: (u64, &str), new: (u64, &str), listed: &Listed) {
+        let Some(ino) = self.find(old.0, old.1) else {
+            return;
+        };
+        self.by_name.remove(&(old.0, old.1.into()));
+        self.by_name.insert((new.0, new.1.into()), ino);
+        let Some(node) = self.by_number.get_mut(&ino) else {
+            return;
+        };
+        (node.parent, node.name) = (new.0, new.1.into());
+        match (&mut node.body, listed) {
+            (Body::File(file), Listed::File(info)) => {
+                file.pages_of =
+                    (file.pages_of.as_ref() == Some(&file.info.etag)).then(|| info.etag.clone());
+                file.info = info.clone();
+                file.at = Instant::now();
+            }
+            // What was known of its names was known by the old one.
+            (Body::Folder(folder), _) => folder.complete_at = None,
+            _ => {}
+        }
+        if let Some(folder) = self.by_number.get_mut(&old.0) {
+            folder.children = folder.children.saturating_sub(1);
+        }
+        if let Some(folder) = self.by_number.get_mut(&new.0) {
+            folder.children += 1;
+        }
+    }
+
     /// The kernel forgets what it was told `count` times.
     pub fn forget(&mut self, ino: u64, count: u64) {
         if let Some(node) = self.by_number.get_mut(&ino) {
@@ -274,7 +342,10 @@ impl Nodes {
             let Some(node) = self.by_number.get(&ino) else {
                 return;
             };
-            let is_kept = matches!(&node.body, Body::Folder(folder) if folder.is_kept);
+            let is_kept = match &node.body {
+                Body::Folder(folder) => !folder.own.is_empty(),
+                Body::File(file) => file.is_draft,
+            };
             if node.lookups > 0 || node.children > 0 || is_kept {
                 return;
             }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Open files: open, read, release. [`crate::bucket_files`] holds them.
+//! Open files: open, create, read, write, flush, release. [`crate::bucket_files`] holds them.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
-use bytes::Bytes;
-use weft_store::Failure;
+use bytes::{Bytes, BytesMut};
+use weft_store::{Condition, ETag, Failure, ObjectInfo, Range};
 
+use crate::attributes::Entry;
+use crate::changes::Name;
 use crate::core::Core;
+use crate::draft::{Draft, Origin, PART_BYTES, Place};
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
+use crate::names::{self, Listed};
 use crate::pieces::Pieces;
 use crate::reader::Reader;
 use crate::search;
@@ -21,7 +26,20 @@ const SAME_MOMENT: Duration = Duration::from_millis(100);
 
 /// A file that is open.
 struct OpenFile {
-    reader: Reader,
+    ino: u64,
+    reader: Mutex<Arc<Reader>>,
+    /// Of who may write.
+    draft: Option<Arc<Draft>>,
+    appends: bool,
+}
+
+/// The open files of a mount.
+pub struct OpenFiles {
+    core: Arc<Core>,
+    open: Open<OpenFile>,
+    pieces: Pieces,
+    /// Files that are being written, and by how many handles; by the node's number.
+    drafts: Mutex<HashMap<u64, (Arc<Draft>, usize)>>,
 }
 
 /// A file was opened.
@@ -33,11 +51,15 @@ pub struct Opened {
     pub keeps_pages: bool,
 }
 
-/// The open files of a mount.
-pub struct OpenFiles {
-    core: Arc<Core>,
-    open: Open<OpenFile>,
-    pieces: Pieces,
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// O_WRONLY or O_RDWR.
+    pub writes: bool,
+    /// O_APPEND.
+    pub appends: bool,
+    /// O_TRUNC.
+    pub truncates: bool,
 }
 
 impl OpenFiles {
@@ -49,17 +71,51 @@ impl OpenFiles {
             core,
             open: Open::default(),
             pieces,
+            drafts: Mutex::default(),
         }
     }
 
-    /// Opens a file for reading: the content that the store has now, or had within the time to
-    /// live. Later changes of the object are not read through this handle.
+    fn drafts(&self) -> MutexGuard<'_, HashMap<u64, (Arc<Draft>, usize)>> {
+        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draft(&self, ino: u64) -> Option<Arc<Draft>> {
+        self.drafts().get(&ino).map(|(draft, _)| Arc::clone(draft))
+    }
+
+    /// Opens a file: the content that the store has now, or had within the time to live. Later
+    /// changes of the object by others are not read through this handle.
     ///
     /// # Errors
     /// `NotFound`, `IsFolder`, and `Denied` for what lies in an archive.
-    pub async fn open(&self, ino: u64) -> Result<Opened, Fault> {
+    pub async fn open(&self, ino: u64, mode: Mode) -> Result<Opened, Fault> {
         let ttl = self.core.settings.ttl.max(SAME_MOMENT);
         search::freshen(&self.core, ino, ttl).await?;
+        let version = Arc::new(self.version(ino)?);
+        let draft = if mode.writes || mode.truncates {
+            let draft = self.write_to(ino, &version, mode.truncates).await?;
+            Some(draft)
+        } else {
+            None
+        };
+        if let Some(draft) = draft.as_ref().filter(|_| mode.truncates) {
+            draft.resize(0).await?;
+        }
+        let keeps_pages = !mode.truncates && self.take_pages(ino, &version.etag);
+        let handle = self.open.add(OpenFile {
+            ino,
+            reader: Mutex::new(Arc::new(Reader::new(version))),
+            draft,
+            appends: mode.appends,
+        });
+        Ok(Opened {
+            handle,
+            keeps_pages,
+        })
+    }
+
+    /// The content of a file now.
+    fn version(&self, ino: u64) -> Result<Version, Fault> {
         let key = self.core.key(ino)?;
         let mut nodes = self.core.nodes();
         let Some(file) = nodes.file(ino) else {
@@ -69,18 +125,120 @@ impl OpenFiles {
             let text = format!("`{key}` lies in an archive; restore it, then open it again");
             return Err(Fault::because(Reason::Denied, text));
         }
-        let etag = Some(file.info.etag.clone());
-        let keeps_pages = file.pages_of == etag;
-        file.pages_of = etag;
-        let version = Version::new(key, &file.info);
-        drop(nodes);
-        let handle = self.open.add(OpenFile {
-            reader: Reader::new(Arc::new(version)),
+        Ok(Version::new(key, &file.info))
+    }
+
+    /// Whether the kernel's pages are of this content; from now on they are.
+    fn take_pages(&self, ino: u64, etag: &ETag) -> bool {
+        let mut nodes = self.core.nodes();
+        let Some(file) = nodes.file(ino) else {
+            return false;
+        };
+        let keeps = file.is_draft || file.pages_of.as_ref() == Some(etag);
+        file.pages_of = Some(etag.clone());
+        keeps
+    }
+
+    /// The draft of a file, made where nobody writes it yet.
+    async fn write_to(
+        &self,
+        ino: u64,
+        version: &Arc<Version>,
+        is_truncated: bool,
+    ) -> Result<Arc<Draft>, Fault> {
+        if let Some(draft) = self.share(ino) {
+            return Ok(draft);
+        }
+        let size = version.size_bytes;
+        let mut origin = Origin {
+            etag: Some(version.etag.clone()),
+            copied_bytes: 0,
+            held: BytesMut::new(),
+            is_changed: false,
+            when: Condition::IfMatch(version.etag.clone()),
+        };
+        if is_truncated {
+            origin.is_changed = true;
+        } else if size > PART_BYTES {
+            origin.copied_bytes = size;
+        } else if size > 0 {
+            let (bytes, _) = self.pieces.read(version, Range::new(0, size)).await?;
+            origin.held.extend_from_slice(&bytes);
+        }
+        Ok(self.begin(ino, origin))
+    }
+
+    /// A draft that others write, for one more.
+    fn share(&self, ino: u64) -> Option<Arc<Draft>> {
+        let mut drafts = self.drafts();
+        let (draft, writers) = drafts.get_mut(&ino)?;
+        *writers += 1;
+        Some(Arc::clone(draft))
+    }
+
+    fn begin(&self, ino: u64, origin: Origin) -> Arc<Draft> {
+        // Two may come here at once; the second writes to the first one's draft.
+        if let Some(draft) = self.share(ino) {
+            return draft;
+        }
+        let draft = Arc::new(Draft::new(Arc::clone(&self.core), ino, origin));
+        self.drafts().insert(ino, (Arc::clone(&draft), 1));
+        if let Some(file) = self.core.nodes().file(ino) {
+            file.is_draft = true;
+        }
+        draft
+    }
+
+    /// Makes a file and opens it for writing. The store has nothing of it before it is published.
+    ///
+    /// # Errors
+    /// `Exists`; those of [`OpenFiles::open`].
+    pub async fn create(&self, new: Name<'_>, mode: Mode) -> Result<(Entry, Opened), Fault> {
+        names::check(new.name)?;
+        match search::search(&self.core, new.parent, new.name).await {
+            Ok((Listed::Folder, _)) => return Err(Reason::IsFolder.into()),
+            Ok((listed, at)) => {
+                let entry = self.core.enter(new.parent, new.name, &listed, at);
+                let opened = self.open(entry.attributes.ino, mode).await?;
+                return Ok((entry, opened));
+            }
+            Err(fault) if fault.reason == Reason::NotFound => {}
+            Err(fault) => return Err(fault),
+        }
+        let at = Instant::now();
+        let listed = Listed::File(ObjectInfo {
+            size_bytes: 0,
+            etag: ETag::new(""),
+            modified: SystemTime::now(),
+            is_archived: false,
         });
-        Ok(Opened {
+        if let Some(folder) = self.core.nodes().folder(new.parent) {
+            folder.own.insert(new.name.into(), listed.clone());
+        }
+        let entry = self.core.enter(new.parent, new.name, &listed, at);
+        let ino = entry.attributes.ino;
+        let draft = self.begin(
+            ino,
+            Origin {
+                etag: None,
+                copied_bytes: 0,
+                held: BytesMut::new(),
+                is_changed: true,
+                when: Condition::IfAbsent,
+            },
+        );
+        let version = Arc::new(self.version(ino)?);
+        let handle = self.open.add(OpenFile {
+            ino,
+            reader: Mutex::new(Arc::new(Reader::new(version))),
+            draft: Some(draft),
+            appends: mode.appends,
+        });
+        let opened = Opened {
             handle,
-            keeps_pages,
-        })
+            keeps_pages: true,
+        };
+        Ok((entry, opened))
     }
 
     /// Up to `size` bytes from `offset` on; fewer only at the end of the file.
@@ -89,15 +247,155 @@ impl OpenFiles {
     /// `Stale` where the object is another one since it was opened.
     pub async fn read(&self, handle: u64, offset: u64, size: u64) -> Result<Bytes, Fault> {
         let file = self.open.get(handle)?;
-        let read = file.reader.read(&self.pieces, offset, size).await;
+        if let Some(draft) = self.draft(file.ino) {
+            match draft.read(offset, size).await? {
+                Place::Here(bytes) => return Ok(bytes),
+                Place::Published => {}
+            }
+        }
+        let reader = self.reader(&file)?;
+        let read = reader.read(&self.pieces, offset, size).await;
         read.map_err(|error| match error.failure {
             Failure::Missing | Failure::Changed => Fault::because(Reason::Stale, error.to_string()),
             _ => error.into(),
         })
     }
 
-    /// Closes a file that was opened for reading.
-    pub fn close(&self, handle: u64) {
-        self.open.remove(handle);
+    /// The reader of a handle. What this mount published itself is read on, by all who have the
+    /// file open.
+    fn reader(&self, file: &OpenFile) -> Result<Arc<Reader>, Fault> {
+        let mut reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_written_here = {
+            let mut nodes = self.core.nodes();
+            let node = nodes.file(file.ino);
+            node.is_some_and(|node| node.is_written_here && node.info.etag != *reader.etag())
+        };
+        if was_written_here {
+            *reader = Arc::new(Reader::new(Arc::new(self.version(file.ino)?)));
+        }
+        Ok(Arc::clone(&reader))
     }
+
+    /// Writes `data` at `offset`, or at the end of a file that is opened for appending.
+    ///
+    /// # Errors
+    /// `NotOpen` for files that are opened for reading; those of the draft.
+    pub async fn write(&self, handle: u64, offset: u64, data: &[u8]) -> Result<(), Fault> {
+        let file = self.open.get(handle)?;
+        let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
+        let offset = (!file.appends).then_some(offset);
+        draft.write(offset, data).await
+    }
+
+    /// Publishes what was written through a handle: at close(2) and fsync(2).
+    ///
+    /// # Errors
+    /// What kept it from being published.
+    pub async fn publish(&self, handle: u64) -> Result<(), Fault> {
+        match &self.open.get(handle)?.draft {
+            Some(draft) => draft.publish().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Publishes what is written to a node by anybody, or says that its name is gone.
+    ///
+    /// # Errors
+    /// Those of publishing.
+    pub async fn settle(&self, ino: u64, is_gone: bool) -> Result<(), Fault> {
+        match self.draft(ino) {
+            Some(draft) if is_gone => {
+                draft.unlink().await;
+                Ok(())
+            }
+            Some(draft) => draft.publish().await,
+            None => Ok(()),
+        }
+    }
+
+    /// A file that may be being written was renamed.
+    pub async fn renamed(&self, ino: u64) {
+        let etag = self
+            .core
+            .nodes()
+            .file(ino)
+            .map(|file| file.info.etag.clone());
+        if let Some((draft, etag)) = self.draft(ino).zip(etag) {
+            draft.renamed(etag).await;
+        }
+    }
+
+    /// Makes a file `size` bytes long, whether it is open or not.
+    ///
+    /// # Errors
+    /// Those of the draft.
+    pub async fn resize(&self, ino: u64, size: u64) -> Result<(), Fault> {
+        if let Some(draft) = self.draft(ino) {
+            return draft.resize(size).await;
+        }
+        let mode = Mode {
+            writes: true,
+            truncates: size == 0,
+            appends: false,
+        };
+        let opened = self.open(ino, mode).await?;
+        let resized = match &self.open.get(opened.handle)?.draft {
+            Some(draft) => draft.resize(size).await,
+            None => Ok(()),
+        };
+        let closed = self.close(opened.handle).await;
+        resized.and(closed)
+    }
+
+    /// Closes a file. What was not published is published.
+    ///
+    /// # Errors
+    /// Those of publishing, which nobody hears but the log.
+    pub async fn close(&self, handle: u64) -> Result<(), Fault> {
+        let Some(file) = self.open.remove(handle) else {
+            return Ok(());
+        };
+        let Some(draft) = &file.draft else {
+            return Ok(());
+        };
+        let published = draft.publish().await;
+        let is_last = {
+            let mut drafts = self.drafts();
+            let entry = drafts.get_mut(&file.ino);
+            let left = entry.map_or(0, |(_, writers)| {
+                *writers -= 1;
+                *writers
+            });
+            if left == 0 {
+                drafts.remove(&file.ino);
+            }
+            left == 0
+        };
+        if is_last {
+            draft.end().await;
+            end_draft(&self.core, file.ino, published.is_err());
+        }
+        published
+    }
+}
+
+/// Nobody writes a file any more.
+fn end_draft(core: &Core, ino: u64, was_lost: bool) {
+    let mut nodes = core.nodes();
+    let Some(node) = nodes.get(ino) else {
+        return;
+    };
+    let (parent, name) = (node.parent, node.name.clone());
+    if let Some(file) = nodes.file(ino) {
+        file.is_draft = false;
+        file.is_lost |= was_lost;
+    }
+    if was_lost {
+        // What is there now only the store knows.
+        if let Some(folder) = nodes.folder(parent) {
+            folder.own.remove(&name);
+            folder.forget(&name);
+        }
+    }
+    nodes.forget(ino, 0);
 }

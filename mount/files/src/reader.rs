@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use weft_store::{Range, StoreError};
+use weft_store::{ETag, Range, StoreError};
 
 use crate::pieces::Pieces;
 use crate::version::Version;
@@ -76,6 +76,11 @@ impl Reader {
             self.widen(pieces);
         }
         Ok(bytes)
+    }
+
+    /// The content that is read.
+    pub fn etag(&self) -> &ETag {
+        &self.version.etag
     }
 
     fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {

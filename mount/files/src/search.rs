@@ -146,7 +146,7 @@ pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> 
     let key = {
         let mut nodes = core.nodes();
         match &mut nodes.get_mut(ino).ok_or(Reason::Stale)?.body {
-            Body::File(file) if file.at.elapsed() >= ttl => {}
+            Body::File(file) if !file.is_draft && (file.is_lost || file.at.elapsed() >= ttl) => {}
             _ => return Ok(()),
         }
         drop(nodes);
@@ -156,9 +156,10 @@ pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> 
     let info = core.store.head(&key).await?;
     let mut nodes = core.nodes();
     if let Some(file) = nodes.file(ino) {
-        if file.at <= at {
+        if file.at <= at && !file.is_draft {
             file.info = info;
             file.at = at;
+            file.is_lost = false;
         }
     }
     Ok(())

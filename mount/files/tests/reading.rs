@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
-use weft_files::{BucketFiles, Kind, Reason, Settings};
+use weft_files::{BucketFiles, Kind, Mode, Reason, Settings};
 use weft_store::Failure;
 use weft_store::memory::{MemoryStore, Operation};
 
@@ -72,11 +72,15 @@ impl Mount {
 
     fn read(&self, path: &str, offset: u64, size: u64) -> Result<Vec<u8>, Reason> {
         let (ino, _) = self.walk(path)?;
-        let opened = self.runtime.block_on(self.files.open_files.open(ino));
+        let opened = self
+            .runtime
+            .block_on(self.files.open_files.open(ino, Mode::default()));
         let handle = opened.map_err(|fault| fault.reason)?.handle;
         let read = self.files.open_files.read(handle, offset, size);
         let bytes = self.runtime.block_on(read).map_err(|fault| fault.reason);
-        self.files.open_files.close(handle);
+        self.runtime
+            .block_on(self.files.open_files.close(handle))
+            .unwrap();
         bytes.map(|bytes| bytes.to_vec())
     }
 
@@ -173,7 +177,7 @@ fn object_that_was_replaced_while_open_is_stale_and_never_a_mixture() {
     let open = || {
         mount
             .runtime
-            .block_on(mount.files.open_files.open(ino))
+            .block_on(mount.files.open_files.open(ino, Mode::default()))
             .unwrap()
     };
     let (first, second) = (open(), open());
@@ -219,7 +223,8 @@ proptest! {
         let body: Vec<u8> = (0..4_500_000u64).map(|at| (at * 31 / 7) as u8).collect();
         mount.store.plant("k", body.clone());
         let (ino, _) = mount.walk("k").unwrap();
-        let handle = mount.runtime.block_on(mount.files.open_files.open(ino)).unwrap().handle;
+        let opened = mount.files.open_files.open(ino, Mode::default());
+        let handle = mount.runtime.block_on(opened).unwrap().handle;
         for (offset, size) in reads {
             let read = mount.files.open_files.read(handle, offset, size);
             let got = mount.runtime.block_on(read).unwrap();
@@ -236,7 +241,9 @@ fn reads_here_and_there_fetch_what_they_ask_for_once() {
     let block = 128 << 10;
     mount.store.plant("k", vec![3; 400 * block]);
     let (ino, _) = mount.walk("k").unwrap();
-    let opened = mount.runtime.block_on(mount.files.open_files.open(ino));
+    let opened = mount
+        .runtime
+        .block_on(mount.files.open_files.open(ino, Mode::default()));
     let handle = opened.unwrap().handle;
     // 397 is prime: every 67th block, round and round, never two that follow each other.
     let mut asked = 0;

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Calls that change names: mkdir, rmdir, unlink, rename. A crash between two requests of a rename
+//! leaves both names, never none. [`crate::bucket_files`] holds this.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use tokio::task::JoinSet;
+use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, Part, Range, StoreError};
+
+use crate::attributes::Entry;
+use crate::core::Core;
+use crate::fault::{Fault, Reason};
+use crate::names::{self, Listed};
+use crate::search::{self, PAGE_KEYS};
+
+/// S3's largest copy in one request; more is copied in parts.
+const COPY_BYTES: u64 = 5 << 30;
+/// Chosen: objects of a folder that are copied, or removed, side by side.
+const SIDE_BY_SIDE: usize = 32;
+
+/// The calls that change names.
+pub struct Changes {
+    core: Arc<Core>,
+}
+
+/// A name in a folder.
+#[derive(Debug, Clone, Copy)]
+pub struct Name<'a> {
+    /// The folder's number.
+    pub parent: u64,
+    /// In it.
+    pub name: &'a str,
+}
+
+impl Changes {
+    /// Of a mount.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self { core }
+    }
+
+    /// Makes a folder: an empty object whose key ends in `/`.
+    ///
+    /// # Errors
+    /// `Exists`.
+    pub async fn make_folder(&self, new: Name<'_>) -> Result<Entry, Fault> {
+        names::check(new.name)?;
+        self.must_be_free(new).await?;
+        let key = format!("{}{}/", self.core.key(new.parent)?, new.name);
+        let at = Instant::now();
+        self.core
+            .store
+            .put(&key, Bytes::new(), &Condition::Always)
+            .await?;
+        let listed = Listed::Folder;
+        self.core
+            .learn(new.parent, new.name, at, Some(listed.clone()));
+        Ok(self.core.enter(new.parent, new.name, &listed, at))
+    }
+
+    /// Fails where a name stands for something.
+    ///
+    /// # Errors
+    /// `Exists`.
+    pub async fn must_be_free(&self, new: Name<'_>) -> Result<(), Fault> {
+        match search::search(&self.core, new.parent, new.name).await {
+            Ok(_) => Err(Reason::Exists.into()),
+            Err(fault) if fault.reason == Reason::NotFound => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Removes a file's object.
+    ///
+    /// # Errors
+    /// `IsFolder`, `NotFound`.
+    pub async fn unlink(&self, old: Name<'_>) -> Result<(), Fault> {
+        let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
+        if listed == Listed::Folder {
+            return Err(Reason::IsFolder.into());
+        }
+        let key = format!("{}{}", self.core.key(old.parent)?, old.name);
+        self.core.store.delete(&key, &Condition::Always).await?;
+        self.gone(old);
+        Ok(())
+    }
+
+    /// Removes a folder that is empty.
+    ///
+    /// # Errors
+    /// `NotEmpty`, `NotFolder`, `NotFound`.
+    pub async fn remove_folder(&self, old: Name<'_>) -> Result<(), Fault> {
+        let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
+        if listed != Listed::Folder {
+            return Err(Reason::NotFolder.into());
+        }
+        let prefix = format!("{}{}/", self.core.key(old.parent)?, old.name);
+        self.must_be_empty(old, &prefix).await?;
+        self.core.store.delete(&prefix, &Condition::Always).await?;
+        self.gone(old);
+        Ok(())
+    }
+
+    async fn must_be_empty(&self, folder: Name<'_>, prefix: &str) -> Result<(), Fault> {
+        {
+            let mut nodes = self.core.nodes();
+            let ino = nodes.find(folder.parent, folder.name);
+            let facts = ino.and_then(|ino| nodes.folder(ino));
+            if facts.is_some_and(|facts| !facts.own.is_empty()) {
+                return Err(Reason::NotEmpty.into());
+            }
+        }
+        let request = ListRequest {
+            prefix: prefix.to_owned(),
+            by_folder: false,
+            token: None,
+            limit: 2,
+        };
+        let page = self.core.store.list(&request).await?;
+        if page.objects.iter().any(|(key, _)| key != prefix) {
+            return Err(Reason::NotEmpty.into());
+        }
+        Ok(())
+    }
+
+    /// A name stands for nothing now. Its folder stays, though the store may have nothing of it.
+    fn gone(&self, old: Name<'_>) {
+        self.core.learn(old.parent, old.name, Instant::now(), None);
+        let mut nodes = self.core.nodes();
+        nodes.unname(old.parent, old.name);
+        if let Some(folder) = nodes.folder(old.parent) {
+            folder.own.remove(old.name);
+        }
+        let above = nodes
+            .get(old.parent)
+            .map(|node| (node.parent, node.name.clone()));
+        if let Some((above, name)) = above.filter(|_| old.parent != crate::nodes::ROOT) {
+            if let Some(folder) = nodes.folder(above) {
+                folder.own.insert(name, Listed::Folder);
+            }
+        }
+    }
+
+    /// Gives a file or a folder another name. What has that name is replaced, if it may be.
+    ///
+    /// # Errors
+    /// `Exists` where nothing may be replaced; `NotEmpty`, `IsFolder`, `NotFolder`; `Stale` where
+    /// somebody else wrote the object meanwhile.
+    pub async fn rename(
+        &self,
+        old: Name<'_>,
+        new: Name<'_>,
+        may_replace: bool,
+    ) -> Result<(), Fault> {
+        names::check(new.name)?;
+        if (old.parent, old.name) == (new.parent, new.name) {
+            return Ok(());
+        }
+        let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
+        let target = match search::search(&self.core, new.parent, new.name).await {
+            Ok((target, _)) => Some(target),
+            Err(fault) if fault.reason == Reason::NotFound => None,
+            Err(fault) => return Err(fault),
+        };
+        let from = format!("{}{}", self.core.key(old.parent)?, old.name);
+        let to = format!("{}{}", self.core.key(new.parent)?, new.name);
+        match (&listed, &target) {
+            (_, Some(_)) if !may_replace => return Err(Reason::Exists.into()),
+            (Listed::File(_), Some(Listed::Folder)) => return Err(Reason::IsFolder.into()),
+            (Listed::Folder, Some(Listed::File(_))) => return Err(Reason::NotFolder.into()),
+            (Listed::Folder, Some(Listed::Folder)) => {
+                self.must_be_empty(new, &format!("{to}/")).await?;
+            }
+            _ => {}
+        }
+        let at = Instant::now();
+        let moved = match listed {
+            Listed::File(info) => {
+                let when = if may_replace {
+                    Condition::Always
+                } else {
+                    Condition::IfAbsent
+                };
+                let source = Source {
+                    key: &from,
+                    info: &info,
+                };
+                let copied = move_object(&self.core, source, &to, &when).await?;
+                Listed::File(ObjectInfo {
+                    etag: copied,
+                    ..info
+                })
+            }
+            Listed::Folder => {
+                self.move_folder(&format!("{from}/"), &format!("{to}/"))
+                    .await?;
+                // Also where the store has nothing of it.
+                if let Some(folder) = self.core.nodes().folder(new.parent) {
+                    folder.own.insert(new.name.into(), Listed::Folder);
+                }
+                Listed::Folder
+            }
+        };
+        self.core
+            .nodes()
+            .rename((old.parent, old.name), (new.parent, new.name), &moved);
+        self.gone(old);
+        self.core.learn(new.parent, new.name, at, Some(moved));
+        Ok(())
+    }
+
+    /// Copies all objects of a folder, and removes the old ones when all are copied.
+    async fn move_folder(&self, from: &str, to: &str) -> Result<(), Fault> {
+        let mut request = ListRequest {
+            prefix: from.to_owned(),
+            by_folder: false,
+            token: None,
+            limit: PAGE_KEYS,
+        };
+        let mut objects = Vec::new();
+        loop {
+            let page = self.core.store.list(&request).await?;
+            objects.extend(page.objects);
+            match page.next {
+                Some(token) => request.token = Some(token),
+                None => break,
+            }
+        }
+        let mut tasks = JoinSet::new();
+        for (key, info) in &objects {
+            let target = format!("{to}{}", &key[from.len()..]);
+            let (core, key, info) = (Arc::clone(&self.core), key.clone(), info.clone());
+            let copy = async move {
+                let source = Source {
+                    key: &key,
+                    info: &info,
+                };
+                copy_object(&core, source, &target, &Condition::Always).await
+            };
+            add(&mut tasks, copy, &self.core).await?;
+        }
+        drain(&mut tasks).await?;
+        let mut tasks = JoinSet::new();
+        for (key, info) in objects {
+            let core = Arc::clone(&self.core);
+            let remove = async move {
+                let removed = delete_same(&core, &key, &info.etag).await;
+                removed.map(|()| info.etag)
+            };
+            add(&mut tasks, remove, &self.core).await?;
+        }
+        drain(&mut tasks).await?;
+        Ok(())
+    }
+}
+
+/// An object that is copied.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    key: &'a str,
+    info: &'a ObjectInfo,
+}
+
+type Tasks = JoinSet<Result<ETag, StoreError>>;
+
+async fn add<F>(tasks: &mut Tasks, task: F, core: &Core) -> Result<(), StoreError>
+where
+    F: Future<Output = Result<ETag, StoreError>> + Send + 'static,
+{
+    while tasks.len() >= SIDE_BY_SIDE {
+        take(tasks).await?;
+    }
+    tasks.spawn_on(task, &core.runtime);
+    Ok(())
+}
+
+async fn drain(tasks: &mut Tasks) -> Result<(), StoreError> {
+    while !tasks.is_empty() {
+        take(tasks).await?;
+    }
+    Ok(())
+}
+
+async fn take(tasks: &mut Tasks) -> Result<(), StoreError> {
+    match tasks.join_next().await {
+        Some(Ok(done)) => done.map(drop),
+        Some(Err(_)) => {
+            let (failure, text) = (Failure::Unreachable, "the mount ends");
+            Err(StoreError::new(failure, "CopyObject", "", text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Copies, then removes what was copied.
+async fn move_object(
+    core: &Core,
+    from: Source<'_>,
+    to: &str,
+    when: &Condition,
+) -> Result<ETag, Fault> {
+    let copied = copy_object(core, from, to, when).await;
+    let copied = copied.map_err(|error| match (error.failure, when) {
+        (Failure::Changed, Condition::IfAbsent) => Fault::from(Reason::Exists),
+        _ => error.into(),
+    })?;
+    delete_same(core, from.key, &from.info.etag).await?;
+    Ok(copied)
+}
+
+async fn copy_object(
+    core: &Core,
+    from: Source<'_>,
+    to: &str,
+    when: &Condition,
+) -> Result<ETag, StoreError> {
+    if from.info.size_bytes <= COPY_BYTES {
+        return core.store.copy(from.key, &from.info.etag, to, when).await;
+    }
+    let upload = core.store.begin(to).await?;
+    let done = copy_parts(core, from, &upload, when).await;
+    if done.is_err() {
+        // What the abort leaves is found by whoever lists the bucket's uploads.
+        let _ = core.store.abort(&upload).await;
+    }
+    done
+}
+
+async fn copy_parts(
+    core: &Core,
+    from: Source<'_>,
+    upload: &weft_store::Upload,
+    when: &Condition,
+) -> Result<ETag, StoreError> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut at = 0;
+    while at < from.info.size_bytes {
+        let end = (at + COPY_BYTES / 5).min(from.info.size_bytes);
+        let number = parts.len() as u32 + 1;
+        let source = (from.key, &from.info.etag);
+        let range = Range::new(at, end);
+        parts.push(core.store.copy_part(upload, number, source, range).await?);
+        at = end;
+    }
+    core.store.complete(upload, &parts, when).await
+}
+
+/// Removes an object if it is still the one that was copied; stores without that condition remove
+/// it.
+async fn delete_same(core: &Core, key: &str, etag: &ETag) -> Result<(), StoreError> {
+    let same = Condition::IfMatch(etag.clone());
+    match core.store.delete(key, &same).await {
+        Err(error) if error.failure == Failure::Unsupported => {
+            core.store.delete(key, &Condition::Always).await
+        }
+        deleted => deleted,
+    }
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of files that are written and of names that change, over a store in memory.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tokio::runtime::Runtime;
+use weft_files::{BucketFiles, Fault, FolderEntry, Mode, Name, Reason, Settings};
+use weft_store::Failure;
+use weft_store::memory::{MemoryStore, Operation};
+
+const ROOT: u64 = 1;
+const WRITE: Mode = Mode {
+    writes: true,
+    appends: false,
+    truncates: false,
+};
+const MIB: usize = 1 << 20;
+
+struct Mount {
+    runtime: Runtime,
+    store: Arc<MemoryStore>,
+    files: BucketFiles,
+}
+
+fn at(name: &str) -> Name<'_> {
+    Name { parent: ROOT, name }
+}
+
+impl Mount {
+    fn new() -> Self {
+        let runtime = Runtime::new().unwrap();
+        let store = Arc::new(MemoryStore::new());
+        let settings = Settings {
+            prefix: String::new(),
+            ttl: Duration::ZERO,
+            cache_bytes: 64 << 20,
+        };
+        let handle = runtime.handle().clone();
+        let files = BucketFiles::new(Arc::clone(&store) as _, handle, settings, |_| {});
+        Self {
+            runtime,
+            store,
+            files,
+        }
+    }
+
+    fn create(&self, name: &str) -> u64 {
+        let created = self.files.open_files.create(at(name), WRITE);
+        self.runtime.block_on(created).unwrap().1.handle
+    }
+
+    fn open(&self, name: &str, mode: Mode) -> u64 {
+        let found = self.runtime.block_on(self.files.lookup(ROOT, name));
+        let ino = found.unwrap().attributes.ino;
+        let opened = self.files.open_files.open(ino, mode);
+        self.runtime.block_on(opened).unwrap().handle
+    }
+
+    fn write(&self, handle: u64, offset: u64, data: &[u8]) -> Result<(), Reason> {
+        let written = self.files.open_files.write(handle, offset, data);
+        self.runtime.block_on(written).map_err(reason)
+    }
+
+    fn close(&self, handle: u64) -> Result<(), Reason> {
+        let published = self.files.open_files.publish(handle);
+        let published = self.runtime.block_on(published).map_err(reason);
+        let _ = self.runtime.block_on(self.files.open_files.close(handle));
+        published
+    }
+
+    fn read(&self, handle: u64, offset: u64, size: u64) -> Vec<u8> {
+        let read = self.files.open_files.read(handle, offset, size);
+        self.runtime.block_on(read).unwrap().to_vec()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let handle = self.files.folders.open(ROOT).unwrap();
+        let mut names = Vec::new();
+        let take = |_, entry: FolderEntry| {
+            names.push(entry.name.to_string());
+            true
+        };
+        let read = self.files.folders.read(handle, 0, false, take);
+        self.runtime.block_on(read).unwrap();
+        self.files.folders.close(handle);
+        names
+    }
+
+    fn content(&self, key: &str) -> Option<Vec<u8>> {
+        self.store.content(key).map(|bytes| bytes.to_vec())
+    }
+}
+
+fn reason(fault: Fault) -> Reason {
+    fault.reason
+}
+
+#[test]
+fn nobody_else_sees_a_file_before_it_is_closed() {
+    let mount = Mount::new();
+    let handle = mount.create("f");
+    mount.write(handle, 0, b"content").unwrap();
+    assert_eq!(mount.store.keys(), [""; 0]);
+    assert_eq!(mount.names(), ["f"], "this mount shows it");
+    assert_eq!(mount.read(handle, 3, 100), b"tent");
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"content");
+    assert_eq!(mount.names(), ["f"]);
+}
+
+#[test]
+fn large_file_in_order_leaves_in_parts_and_is_read_back_after_it() {
+    let mount = Mount::new();
+    let body: Vec<u8> = (0..20 * MIB).map(|at| (at / 3) as u8).collect();
+    let handle = mount.create("f");
+    for (index, piece) in body.chunks(MIB).enumerate() {
+        mount.write(handle, (index * MIB) as u64, piece).unwrap();
+    }
+    assert_eq!(
+        mount.read(handle, 5, 10),
+        body[5..15],
+        "sent, so published first"
+    );
+    mount.write(handle, body.len() as u64, b"more").unwrap();
+    mount.close(handle).unwrap();
+    let whole = mount.content("f").unwrap();
+    assert_eq!(whole.len(), body.len() + 4);
+    assert!(whole[..body.len()] == body[..] && whole.ends_with(b"more"));
+    assert_eq!(mount.store.open_upload_count(), 0);
+}
+
+#[test]
+fn appending_to_a_large_object_moves_only_what_is_new() {
+    let mount = Mount::new();
+    mount.store.plant("f", vec![7; 30 * MIB]);
+    let mode = Mode {
+        appends: true,
+        ..WRITE
+    };
+    let handle = mount.open("f", mode);
+    mount.write(handle, 0, b"end").unwrap();
+    mount.close(handle).unwrap();
+    let whole = mount.content("f").unwrap();
+    assert_eq!(whole.len(), 30 * MIB + 3);
+    assert!(whole.ends_with(b"\x07end"));
+    assert_eq!(mount.store.faults().got_bytes(), 0);
+}
+
+#[test]
+fn write_of_somebody_else_between_open_and_close_is_not_lost_unseen() {
+    let mount = Mount::new();
+    mount.store.plant("f", "old");
+    let handle = mount.open("f", WRITE);
+    mount.write(handle, 0, b"mine").unwrap();
+    mount.store.plant("f", "theirs");
+    assert_eq!(mount.close(handle), Err(Reason::Stale));
+    assert_eq!(mount.content("f").unwrap(), b"theirs");
+    let handle = mount.create("g");
+    mount.store.plant("g", "theirs");
+    assert_eq!(mount.close(handle), Err(Reason::Stale));
+    assert_eq!(mount.content("g").unwrap(), b"theirs");
+}
+
+#[test]
+fn fault_while_parts_are_sent_is_told_at_close_and_leaves_nothing() {
+    let mount = Mount::new();
+    mount.store.plant("f", "old");
+    for operation in [Operation::Begin, Operation::Send, Operation::Complete] {
+        mount
+            .store
+            .faults()
+            .fail(operation, 0, Failure::Unreachable);
+        let handle = mount.open(
+            "f",
+            Mode {
+                truncates: true,
+                ..WRITE
+            },
+        );
+        let mut told = false;
+        for index in 0..10 {
+            told |= mount
+                .write(handle, (index * 2 * MIB) as u64, &vec![1; 2 * MIB])
+                .is_err();
+        }
+        told |= mount.close(handle).is_err();
+        assert!(told, "{operation:?}");
+        assert_eq!(mount.content("f").unwrap(), b"old", "{operation:?}");
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(mount.store.open_upload_count(), 0, "they are aborted");
+}
+
+#[test]
+fn names_change_as_calls_say() {
+    let mount = Mount::new();
+    let rename = |old, new, may| run_rename(&mount, old, new, may);
+    let made = mount.runtime.block_on(mount.files.make_folder(at("d")));
+    let folder = made.unwrap().attributes.ino;
+    assert_eq!(mount.store.keys(), ["d/"]);
+    let again = mount.runtime.block_on(mount.files.make_folder(at("d")));
+    assert_eq!(again.unwrap_err().reason, Reason::Exists);
+    let inside = Name {
+        parent: folder,
+        name: "f",
+    };
+    let created = mount.files.open_files.create(inside, WRITE);
+    let handle = mount.runtime.block_on(created).unwrap().1.handle;
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("d/f").unwrap(), b"");
+    let removed = mount.runtime.block_on(mount.files.remove_folder(at("d")));
+    assert_eq!(removed.unwrap_err().reason, Reason::NotEmpty);
+    assert_eq!(rename("d", "e", true), Ok(()));
+    assert_eq!(mount.store.keys(), ["e/", "e/f"]);
+    mount.store.plant("g", "g");
+    assert_eq!(rename("e", "g", true), Err(Reason::NotFolder));
+    assert_eq!(rename("g", "e", true), Err(Reason::IsFolder));
+    mount.store.plant("h", "h");
+    assert_eq!(rename("g", "h", false), Err(Reason::Exists));
+    assert_eq!(rename("g", "h", true), Ok(()));
+    assert_eq!(mount.content("h").unwrap(), b"g");
+    assert_eq!(rename("nothing", "h", true), Err(Reason::NotFound));
+    let unlinked = mount
+        .runtime
+        .block_on(mount.files.unlink(at("h")))
+        .map_err(reason);
+    assert_eq!(unlinked, Ok(()));
+    let unlinked = mount
+        .runtime
+        .block_on(mount.files.unlink(at("e")))
+        .map_err(reason);
+    assert_eq!(unlinked, Err(Reason::IsFolder));
+    assert_eq!(mount.names(), ["e"]);
+}
+
+fn run_rename(mount: &Mount, old: &str, new: &str, may_replace: bool) -> Result<(), Reason> {
+    let renamed = mount.files.rename(at(old), at(new), may_replace);
+    mount.runtime.block_on(renamed).map_err(reason)
+}
+
+#[test]
+fn file_that_is_renamed_while_written_is_written_on() {
+    let mount = Mount::new();
+    let handle = mount.create("f.tmp");
+    mount.write(handle, 0, b"begin").unwrap();
+    assert_eq!(run_rename(&mount, "f.tmp", "f", true), Ok(()));
+    assert_eq!(mount.content("f").unwrap(), b"begin");
+    mount.write(handle, 5, b" and end").unwrap();
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"begin and end");
+    assert_eq!(mount.store.keys(), ["f"]);
+}
+
+#[test]
+fn rename_that_breaks_off_leaves_the_old_name_or_both() {
+    for (operation, keys) in [
+        (Operation::Copy, vec!["a"]),
+        (Operation::Delete, vec!["a", "b"]),
+    ] {
+        let mount = Mount::new();
+        mount.store.plant("a", "content");
+        mount
+            .store
+            .faults()
+            .fail(operation, 0, Failure::Unreachable);
+        assert_eq!(run_rename(&mount, "a", "b", true), Err(Reason::Broken));
+        assert_eq!(mount.store.keys(), keys);
+        assert_eq!(run_rename(&mount, "a", "b", true), Ok(()));
+        assert_eq!(mount.store.keys(), ["b"]);
+    }
+}
+
+#[test]
+fn file_that_is_unlinked_while_written_never_appears() {
+    let mount = Mount::new();
+    let handle = mount.create("f");
+    mount.write(handle, 0, b"x").unwrap();
+    mount.runtime.block_on(mount.files.unlink(at("f"))).unwrap();
+    assert_eq!(mount.read(handle, 0, 10), b"x", "it is still open");
+    mount.close(handle).unwrap();
+    assert_eq!(mount.store.keys(), [""; 0]);
+    assert_eq!(mount.names(), [""; 0]);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Write(u64, Vec<u8>),
+    Resize(u64),
+    Read(u64, u64),
+    Publish,
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let data = prop::collection::vec(any::<u8>(), 1..200);
+    prop_oneof![
+        4 => (0u64..2000, data).prop_map(|(offset, data)| Step::Write(offset, data)),
+        1 => (0u64..2000).prop_map(Step::Resize),
+        3 => (0u64..2500, 1u64..500).prop_map(|(offset, size)| Step::Read(offset, size)),
+        1 => Just(Step::Publish),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn small_file_behaves_as_bytes_in_memory(
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        let mount = Mount::new();
+        let mut model: Vec<u8> = Vec::new();
+        let mut handle = mount.create("f");
+        for step in steps {
+            match step {
+                Step::Write(offset, data) => {
+                    let end = offset as usize + data.len();
+                    model.resize(model.len().max(end), 0);
+                    model[offset as usize..end].copy_from_slice(&data);
+                    mount.write(handle, offset, &data).unwrap();
+                }
+                Step::Resize(size) => {
+                    model.resize(size as usize, 0);
+                    let ino = mount.runtime.block_on(mount.files.lookup(ROOT, "f"));
+                    let ino = ino.unwrap().attributes.ino;
+                    mount.runtime.block_on(mount.files.open_files.resize(ino, size)).unwrap();
+                }
+                Step::Read(offset, size) => {
+                    let from = model.len().min(offset as usize);
+                    let to = model.len().min((offset + size) as usize);
+                    prop_assert_eq!(mount.read(handle, offset, size), &model[from..to]);
+                }
+                Step::Publish => {
+                    let published = mount.files.open_files.publish(handle);
+                    mount.runtime.block_on(published).unwrap();
+                    prop_assert_eq!(mount.content("f").unwrap(), &model[..]);
+                }
+                Step::Reopen => {
+                    mount.close(handle).unwrap();
+                    handle = mount.open("f", WRITE);
+                }
+            }
+        }
+        mount.close(handle).unwrap();
+        prop_assert_eq!(mount.content("f").unwrap(), model);
+    }
+}
