@@ -223,7 +223,7 @@ impl Filesystem for Face {
         reply: ReplyEmpty,
     ) {
         self.run(async move |files, _| {
-            done(reply, "close", files.open_files.publish(handle.0).await);
+            done(reply, "close", files.open_files.flush(handle.0).await);
         });
     }
 

@@ -34,7 +34,10 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(trouble) => {
-            eprintln!("weft-mount: {trouble}");
+            // The process behind the shell has said why.
+            if !matches!(trouble, trouble::Trouble::Child(_)) {
+                eprintln!("weft-mount: {trouble}");
+            }
             ExitCode::from(trouble.exit_code())
         }
     }

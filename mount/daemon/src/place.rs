@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
+use nix::sys::statvfs::statvfs;
 
 use crate::log;
 use crate::trouble::Trouble;
@@ -77,10 +78,8 @@ pub fn check_fuse() -> Result<(), Trouble> {
 
 /// A mount whose process was killed answers nothing but ENOTCONN until it is taken away.
 fn clear_dead(folder: &Path) -> Result<(), Trouble> {
-    let Err(error) = fs::metadata(folder) else {
-        return Ok(());
-    };
-    if error.raw_os_error() != Some(Errno::ENOTCONN as i32) {
+    // What stat(2) shows may be the kernel's memory of it; this is asked anew each time.
+    if statvfs(folder) != Err(Errno::ENOTCONN) {
         return Ok(());
     }
     let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());

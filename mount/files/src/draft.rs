@@ -26,6 +26,8 @@ const LEAST_PART_BYTES: u64 = 5 << 20;
 const COPY_BYTES: u64 = 4 << 30;
 /// Chosen: parts of one file under way; the writer waits beyond that.
 const PARTS_UNDER_WAY: usize = 16;
+/// Chosen: a file up to this size is held here whole once it is written out of order.
+const STAGED_BYTES: u64 = 64 << 20;
 /// Chosen: after so many parts their size doubles, so that 10,000 parts are enough for 2 TB.
 const PARTS_OF_A_SIZE: u32 = 1000;
 
@@ -55,6 +57,10 @@ struct State {
     /// What lies before `origin.held`: sent, or to be copied.
     before_bytes: u64,
     upload: Option<Running>,
+    /// All of it is here, and stays until it is published.
+    is_staged: bool,
+    /// Something was written since it was opened or published last.
+    is_written: bool,
     is_unlinked: bool,
     failed: Option<Fault>,
 }
@@ -85,6 +91,8 @@ impl Draft {
                 origin,
                 before_bytes,
                 upload: None,
+                is_staged: false,
+                is_written: false,
                 is_unlinked: false,
                 failed: None,
             }),
@@ -99,15 +107,10 @@ impl Draft {
         let mut state = self.state.lock().await;
         state.check()?;
         let offset = offset.unwrap_or(state.size());
-        let Some(at) = offset.checked_sub(state.before_bytes) else {
-            let key = self.core.key(self.ino)?;
-            let text = format!(
-                "write of `{key}` at {offset}: what lies before {} was sent, or is copied by the \
-                 store, and cannot be written again. Write it in order, or elsewhere and copy it",
-                state.before_bytes
-            );
-            return Err(Fault::because(Reason::Unsupported, text));
-        };
+        if offset < state.before_bytes {
+            state.stage(&self.core, self.ino).await?;
+        }
+        let at = offset - state.before_bytes;
         state.fill(&self.core, self.ino, at).await?;
         let at = (offset - state.before_bytes) as usize;
         let held = &mut state.origin.held;
@@ -115,6 +118,7 @@ impl Draft {
         held[at..at + over].copy_from_slice(&data[..over]);
         held.extend_from_slice(&data[over..]);
         state.origin.is_changed = true;
+        state.is_written = true;
         state.send_full(&self.core, self.ino).await?;
         self.show(state.size());
         Ok(())
@@ -136,9 +140,7 @@ impl Draft {
             state.origin.copied_bytes = 0;
             state.before_bytes = 0;
         } else if size < state.before_bytes {
-            let key = self.core.key(self.ino)?;
-            let text = format!("cannot make `{key}` {size} bytes long: more of it was sent");
-            return Err(Fault::because(Reason::Unsupported, text));
+            state.stage(&self.core, self.ino).await?;
         }
         let held = size - state.before_bytes;
         if held < state.origin.held.len() as u64 {
@@ -147,7 +149,25 @@ impl Draft {
             state.fill(&self.core, self.ino, held).await?;
         }
         state.origin.is_changed = true;
+        state.is_written |= size > 0;
         self.show(state.size());
+        Ok(())
+    }
+
+    /// Publishes at close(2), if something was written. A shell opens a file with O_TRUNC and
+    /// closes a copy of the descriptor before the program writes: that publishes nothing yet.
+    ///
+    /// # Errors
+    /// Those of [`Draft::publish`].
+    pub async fn flush(&self) -> Result<(), Fault> {
+        let is_written = {
+            let state = self.state.lock().await;
+            state.check()?;
+            state.is_written
+        };
+        if is_written {
+            self.publish().await?;
+        }
         Ok(())
     }
 
@@ -185,6 +205,7 @@ impl Draft {
         let published = state.publish(&self.core, self.ino, &key).await;
         let etag = published.map_err(|fault| state.fail(&self.core, fault))?;
         state.origin.is_changed = false;
+        state.is_written = false;
         state.origin.when = Condition::IfMatch(etag.clone());
         state.origin.etag = Some(etag.clone());
         let info = ObjectInfo {
@@ -254,6 +275,33 @@ impl State {
         }
     }
 
+    /// Has all of the file here, so that it can be written in any order.
+    async fn stage(&mut self, core: &Core, ino: u64) -> Result<(), Fault> {
+        let key = core.key(ino)?;
+        let etag = self.origin.etag.clone();
+        let etag = etag.filter(|_| self.upload.is_none() && self.size() <= STAGED_BYTES);
+        let Some(etag) = etag else {
+            let text = format!(
+                "write of `{key}` before {}: that was sent already, or the file is larger than \
+                 {STAGED_BYTES} bytes. Write it in order, or elsewhere and copy it",
+                self.before_bytes
+            );
+            return Err(Fault::because(Reason::Unsupported, text));
+        };
+        let mut whole = BytesMut::with_capacity(self.size() as usize);
+        while (whole.len() as u64) < self.before_bytes {
+            let start = whole.len() as u64;
+            let range = Range::new(start, self.before_bytes.min(start + PART_BYTES));
+            whole.extend_from_slice(&core.store.get(&key, range, &etag).await?);
+        }
+        whole.extend_from_slice(&self.origin.held);
+        self.origin.held = whole;
+        self.origin.copied_bytes = 0;
+        self.before_bytes = 0;
+        self.is_staged = true;
+        Ok(())
+    }
+
     /// Zeros up to `at` behind what is here.
     async fn fill(&mut self, core: &Core, ino: u64, at: u64) -> Result<(), Fault> {
         let goal = self.before_bytes + at;
@@ -268,6 +316,10 @@ impl State {
 
     /// Sends what is here, as long as it is more than a part.
     async fn send_full(&mut self, core: &Core, ino: u64) -> Result<(), Fault> {
+        self.is_staged &= self.size() <= STAGED_BYTES;
+        if self.is_staged {
+            return Ok(());
+        }
         loop {
             let number = self
                 .upload

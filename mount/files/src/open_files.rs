@@ -287,7 +287,18 @@ impl OpenFiles {
         draft.write(offset, data).await
     }
 
-    /// Publishes what was written through a handle: at close(2) and fsync(2).
+    /// Publishes what was written, at close(2).
+    ///
+    /// # Errors
+    /// What kept it from being published.
+    pub async fn flush(&self, handle: u64) -> Result<(), Fault> {
+        match &self.open.get(handle)?.draft {
+            Some(draft) => draft.flush().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Publishes the file as it is, at fsync(2).
     ///
     /// # Errors
     /// What kept it from being published.

@@ -241,6 +241,51 @@ fn run_rename(mount: &Mount, old: &str, new: &str, may_replace: bool) -> Result<
 }
 
 #[test]
+fn large_object_is_changed_in_place_and_cut() {
+    let mount = Mount::new();
+    mount.store.plant("f", vec![7; 30 * MIB]);
+    let handle = mount.open("f", WRITE);
+    mount.write(handle, 12_345_678, b"CHANGED").unwrap();
+    let ino = mount.runtime.block_on(mount.files.lookup(ROOT, "f"));
+    let ino = ino.unwrap().attributes.ino;
+    let resized = mount.files.open_files.resize(ino, 20_000_000);
+    mount.runtime.block_on(resized).unwrap();
+    mount.close(handle).unwrap();
+    let mut wanted = vec![7; 20_000_000];
+    wanted[12_345_678..12_345_685].copy_from_slice(b"CHANGED");
+    assert!(mount.content("f").unwrap() == wanted);
+    mount.store.plant("huge", vec![7; 65 * MIB]);
+    let handle = mount.open("huge", WRITE);
+    assert_eq!(mount.write(handle, 0, b"x"), Err(Reason::Unsupported));
+}
+
+#[test]
+fn truncated_file_keeps_its_object_until_something_is_written_or_it_is_closed() {
+    let mount = Mount::new();
+    mount.store.plant("f", "old");
+    let mode = Mode {
+        truncates: true,
+        ..WRITE
+    };
+    let handle = mount.open("f", mode);
+    let flush = || mount.runtime.block_on(mount.files.open_files.flush(handle));
+    flush().unwrap();
+    assert_eq!(
+        mount.content("f").unwrap(),
+        b"old",
+        "a copy of it was closed"
+    );
+    mount.write(handle, 0, b"new").unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"old");
+    flush().unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"new");
+    mount.close(handle).unwrap();
+    let handle = mount.open("f", mode);
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"");
+}
+
+#[test]
 fn file_that_is_renamed_while_written_is_written_on() {
     let mount = Mount::new();
     let handle = mount.create("f.tmp");
