@@ -22,7 +22,7 @@ pub struct RankArguments {
     #[arg(long = "yield", value_enum, default_value_t = Yield::Auto, value_name = "KIND")]
     pub yielding: Yield,
     /// Who carries out collectives among ranks of one host
-    #[arg(long, value_enum, default_value_t = Collectives::Mpi, value_name = "WHO")]
+    #[arg(long, value_enum, default_value_t = Collectives::Auto, value_name = "WHO")]
     pub collectives: Collectives,
     /// Set only what makes the MPI use the transport, as you would with mpirun: no shared heap, no
     /// other sched_yield, no collectives of Weft, no rules for collectives
@@ -84,7 +84,7 @@ pub enum Yield {
 /// Who carries out collectives among ranks of one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Collectives {
-    /// Weft, where the program takes its library; else the MPI.
+    /// Weft over Weft, where the program takes its library; else the MPI.
     Auto,
     /// Weft, as far as docs/collectives.md says; an error where the program cannot take its
     /// library.

@@ -201,8 +201,8 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
         Yield::Pause => add("--yield=pause".into()),
     }
     match rank.collectives {
-        Collectives::Mpi => {}
-        Collectives::Auto => add("--collectives=auto".into()),
+        Collectives::Auto => {}
+        Collectives::Mpi => add("--collectives=mpi".into()),
         Collectives::Weft => add("--collectives=weft".into()),
     }
     if let Some(size) = arguments.shm_size {
