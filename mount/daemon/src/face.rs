@@ -17,7 +17,7 @@ use fuser::{
 use tokio::runtime::Handle;
 use weft_files::{Attributes, BucketFiles, Kind};
 
-use crate::shown::{Owner, done, dots, errno, file_type, mode, named, text};
+use crate::shown::{Owner, done, dots, errno, file_type, mode, named, process_of, text};
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -112,8 +112,8 @@ impl Filesystem for Face {
         );
     }
 
-    fn open(&self, _request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let mode = mode(flags.0);
+    fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let mode = mode(flags.0, request.pid());
         self.run(
             async move |files, _| match files.open_files.open(ino.0, mode).await {
                 Ok(opened) => {
@@ -132,7 +132,7 @@ impl Filesystem for Face {
     // structure: allow arguments because FUSE's trait has them
     fn create(
         &self,
-        _request: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
         _mode: u32,
@@ -140,7 +140,7 @@ impl Filesystem for Face {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let (name, mode) = (text(name), mode(flags));
+        let (name, mode) = (text(name), mode(flags, request.pid()));
         self.run(async move |files, owner| {
             let created = match &name {
                 Ok(name) => files.open_files.create(named(parent, name), mode).await,
@@ -216,14 +216,19 @@ impl Filesystem for Face {
 
     fn flush(
         &self,
-        _request: &Request,
+        request: &Request,
         _ino: INodeNo,
         handle: FileHandle,
         _lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
+        let process = process_of(request.pid());
         self.run(async move |files, _| {
-            done(reply, "close", files.open_files.flush(handle.0).await);
+            done(
+                reply,
+                "close",
+                files.open_files.flush(handle.0, process).await,
+            );
         });
     }
 

@@ -129,11 +129,21 @@ pub fn done(reply: ReplyEmpty, call: &str, outcome: Result<(), Fault>) {
 }
 
 /// What open(2) was asked for.
-pub fn mode(flags: i32) -> Mode {
+pub fn mode(flags: i32, thread: u32) -> Mode {
     let flags = OFlag::from_bits_truncate(flags);
     Mode {
         writes: flags.intersects(OFlag::O_WRONLY | OFlag::O_RDWR),
         appends: flags.contains(OFlag::O_APPEND),
         truncates: flags.contains(OFlag::O_TRUNC),
+        process: process_of(thread),
     }
+}
+
+/// The process of a thread, which is what FUSE names; from proc(5).
+pub fn process_of(thread: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
+    let status = status.unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    line.and_then(|number| number.trim().parse().ok())
+        .unwrap_or(thread)
 }

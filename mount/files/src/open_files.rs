@@ -30,7 +30,7 @@ struct OpenFile {
     reader: Mutex<Arc<Reader>>,
     /// Of who may write.
     draft: Option<Arc<Draft>>,
-    appends: bool,
+    mode: Mode,
 }
 
 /// The open files of a mount.
@@ -60,6 +60,8 @@ pub struct Mode {
     pub appends: bool,
     /// O_TRUNC.
     pub truncates: bool,
+    /// The process that opens it; 0 where that is not known.
+    pub process: u32,
 }
 
 impl OpenFiles {
@@ -106,7 +108,7 @@ impl OpenFiles {
             ino,
             reader: Mutex::new(Arc::new(Reader::new(version))),
             draft,
-            appends: mode.appends,
+            mode,
         });
         Ok(Opened {
             handle,
@@ -232,7 +234,7 @@ impl OpenFiles {
             ino,
             reader: Mutex::new(Arc::new(Reader::new(version))),
             draft: Some(draft),
-            appends: mode.appends,
+            mode,
         });
         let opened = Opened {
             handle,
@@ -283,18 +285,20 @@ impl OpenFiles {
     pub async fn write(&self, handle: u64, offset: u64, data: &[u8]) -> Result<(), Fault> {
         let file = self.open.get(handle)?;
         let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
-        let offset = (!file.appends).then_some(offset);
+        let offset = (!file.mode.appends).then_some(offset);
         draft.write(offset, data).await
     }
 
-    /// Publishes what was written, at close(2).
+    /// Publishes what was written, at close(2) by `process`. Another process than the one that
+    /// opened the file closes a descriptor that it inherited, and publishes nothing.
     ///
     /// # Errors
     /// What kept it from being published.
-    pub async fn flush(&self, handle: u64) -> Result<(), Fault> {
-        match &self.open.get(handle)?.draft {
-            Some(draft) => draft.flush().await,
-            None => Ok(()),
+    pub async fn flush(&self, handle: u64, process: u32) -> Result<(), Fault> {
+        let file = self.open.get(handle)?;
+        match &file.draft {
+            Some(draft) if [0, file.mode.process].contains(&process) => draft.flush().await,
+            _ => Ok(()),
         }
     }
 
@@ -347,7 +351,7 @@ impl OpenFiles {
         let mode = Mode {
             writes: true,
             truncates: size == 0,
-            appends: false,
+            ..Mode::default()
         };
         let opened = self.open(ino, mode).await?;
         let resized = match &self.open.get(opened.handle)?.draft {

@@ -14,8 +14,10 @@ use crate::pieces::Pieces;
 use crate::version::Version;
 
 /// Chosen: the kernel asks for pages ahead out of order, by as much as this.
-const SLACK_BYTES: u64 = 4 << 20;
-/// Chosen: the first distance, once two reads followed each other.
+const SLACK_BYTES: u64 = 1 << 20;
+/// Chosen: so many reads that follow each other are no accident of reads here and there.
+const ORDERLY_READS: u32 = 3;
+/// Chosen: the first distance, once that many reads followed each other.
 const FIRST_DISTANCE_BYTES: u64 = 4 << 20;
 /// Chosen: 12 connections of 90 MB/s and their first bytes fit in; more is memory for nothing.
 const LARGEST_DISTANCE_BYTES: u64 = 192 << 20;
@@ -94,7 +96,7 @@ impl Reader {
         let follows = (from..=progress.next + SLACK_BYTES).contains(&range.start);
         // A file's beginning is where readers in order begin, and others too.
         let may_be_first = progress.next == 0;
-        if follows && !(may_be_first && range.start > SLACK_BYTES / 4) {
+        if follows && !(may_be_first && range.start > 0) {
             progress.next = progress.next.max(range.end);
             progress.streak += 1;
         } else {
@@ -105,10 +107,10 @@ impl Reader {
                 ahead: range.end,
             };
         }
-        if progress.streak >= 2 && progress.distance_bytes == 0 {
+        if progress.streak >= ORDERLY_READS && progress.distance_bytes == 0 {
             progress.distance_bytes = FIRST_DISTANCE_BYTES;
         }
-        progress.streak >= 2 || (may_be_first && range.start == 0)
+        progress.streak >= ORDERLY_READS
     }
 
     fn fetch_ahead(&self, pieces: &Pieces, range: Range) {

@@ -15,6 +15,7 @@ const WRITE: Mode = Mode {
     writes: true,
     appends: false,
     truncates: false,
+    process: 7,
 };
 const MIB: usize = 1 << 20;
 
@@ -268,7 +269,11 @@ fn truncated_file_keeps_its_object_until_something_is_written_or_it_is_closed() 
         ..WRITE
     };
     let handle = mount.open("f", mode);
-    let flush = || mount.runtime.block_on(mount.files.open_files.flush(handle));
+    let flush = || {
+        mount
+            .runtime
+            .block_on(mount.files.open_files.flush(handle, 7))
+    };
     flush().unwrap();
     assert_eq!(
         mount.content("f").unwrap(),
@@ -277,6 +282,9 @@ fn truncated_file_keeps_its_object_until_something_is_written_or_it_is_closed() 
     );
     mount.write(handle, 0, b"new").unwrap();
     assert_eq!(mount.content("f").unwrap(), b"old");
+    let inherited = mount.files.open_files.flush(handle, 8);
+    mount.runtime.block_on(inherited).unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"old", "a child closed it");
     flush().unwrap();
     assert_eq!(mount.content("f").unwrap(), b"new");
     mount.close(handle).unwrap();
