@@ -11,7 +11,10 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 cargo_test=(cargo test --workspace --exclude weft-structure --locked)
-if [ "${1:-}" = --build ]; then exec "${cargo_test[@]}" --quiet --no-run; fi
+if [ "${1:-}" = --build ]; then
+    "${cargo_test[@]}" --quiet --no-run || exit
+    exec cargo build --locked --quiet -p weft-bucket-server -p weft-daemon
+fi
 passed=0 failed=0 skipped=0
 log=$(mktemp -d)
 started=()

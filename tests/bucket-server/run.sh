@@ -45,6 +45,7 @@ known=the_older_list_gives_the_same,parts_make_an_object,completion_keeps_its_co
 known+=,wrong_completions_are_refused,copies_keep_metadata_and_the_conditions_on_their_source
 known+=,copies_keep_the_conditions_on_their_destination,wrong_keys_are_refused
 known+=,checksums_are_verified_kept_and_given_back
+store_known=copies,copy-targets,uploads,completions
 port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
 print(s.getsockname()[1])')
 "$PYTHON" -m moto.server -H 127.0.0.1 -p "$port" >"$work/moto" 2>&1 &
@@ -55,6 +56,10 @@ moto_is_there() {
 }
 if wait_for 20 moto_is_there; then
     laws moto "$PYTHON" tests/bucket-server/conform.py "http://127.0.0.1:$port" --without "$known"
+    # The laws of the mount's store, over the SDK.
+    check "moto: the laws of a store" env WEFT_STORE_URL="http://127.0.0.1:$port" \
+        WEFT_STORE_WITHOUT="$store_known" AWS_REGION=us-east-1 \
+        cargo test --locked --quiet -p weft-s3 --test conformance server_of_others
 else
     skip "moto" "it did not start: $(tail -n 1 "$work/moto")"
 fi

@@ -31,6 +31,9 @@ struct Arguments {
     /// A session token that must come along
     #[arg(long, value_name = "TOKEN")]
     session_token: Option<String>,
+    /// Take requests without a signature too, as a public bucket does
+    #[arg(long)]
+    anonymous: bool,
     /// Settings as JSON, as {"first_byte_ms": 30, "connection_rate": 90000000}
     #[arg(long, default_value = "{}", value_name = "JSON")]
     faults: String,
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
             secret_key: arguments.secret_key,
             session_token: arguments.session_token,
         },
+        anonymous: arguments.anonymous,
         faults,
         etag_md5: !arguments.counted_etags,
         least_part_bytes: arguments.least_part,

@@ -109,6 +109,23 @@ pub fn verify(call: &Call, keys: &Keys, now: OffsetDateTime) -> Result<Signed> {
 }
 
 impl Signed {
+    /// Whether a request says that it is signed.
+    pub fn is_claimed(call: &Call) -> bool {
+        call.asks("X-Amz-Signature") || call.header("authorization").is_some()
+    }
+
+    /// What a request without a signature says about its body.
+    pub fn anonymous(call: &Call) -> Self {
+        let payload = call.header("x-amz-content-sha256");
+        Self {
+            key: Vec::new(),
+            date: String::new(),
+            scope: String::new(),
+            signature: String::new(),
+            payload: payload.unwrap_or("UNSIGNED-PAYLOAD").to_owned(),
+        }
+    }
+
     /// The signature of one piece of a streaming body.
     pub fn chunk(&self, before: &str, digest: &str) -> String {
         let empty = hex_digest(b"");

@@ -18,6 +18,8 @@ pub struct Options {
     pub buckets: Vec<String>,
     /// The credentials that are taken.
     pub keys: Keys,
+    /// Whether requests without a signature are taken; those with one are checked all the same.
+    pub anonymous: bool,
     /// The faults at the start.
     pub faults: Faults,
     /// Whether tags are MD5 sums as on S3, or counted, which costs no time for large objects.
@@ -36,6 +38,7 @@ impl Default for Options {
                 secret_key: "weft-secret".to_owned(),
                 session_token: None,
             },
+            anonymous: false,
             faults: Faults::default(),
             etag_md5: true,
             least_part_bytes: 5 << 20,
