@@ -33,6 +33,7 @@ many_times() {
         mount_bucket && [ -f "$mnt/ends" ] && unmount_bucket || { echo "turn $turn"; return 1; }
     done
     after=$(grep -c . /proc/self/mountinfo)
+    echo "$before mounts before, $after after"
     [ "$before" = "$after" ] && daemon_is_gone
 }
 check "24 mounts in a row leave nothing behind" many_times
