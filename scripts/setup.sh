@@ -237,6 +237,9 @@ install_packages=(man-db environment-modules)
 # 470 MB, some 20 seconds) and NetPIPE.
 program_packages=(openfoam openfoam-examples netpipe-openmpi)
 
+# Programs that read and write on a mounted bucket.
+mount_packages=(rsync sqlite3)
+
 python_packages() {
     # A Python that can make virtual environments may come from anywhere; Debian's needs a package
     # for it.
@@ -260,6 +263,7 @@ if [ "$tier" = test ]; then
     want_packages "${program_packages[@]}"
     want_packages "${openmp_packages[@]}"
     want_packages "${install_packages[@]}"
+    want_packages "${mount_packages[@]}"
 fi
 need_rust
 if [ "$tier" = exports ]; then need_exports; fi
