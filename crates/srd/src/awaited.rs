@@ -10,9 +10,15 @@ use weft_wire::time::Instant;
 /// Those whose echoes are waited for (chosen: a window of batches).
 const AWAITED_LIMIT: usize = 32;
 
-/// See the module.
+/// See the module. Takes room only from the first long packet on.
 #[derive(Debug, Default)]
-pub(crate) struct Awaited(VecDeque<Left>);
+pub(crate) struct Awaited(Option<Box<Kept>>);
+
+/// What is kept from the first one on, oldest first.
+#[derive(Debug, Default)]
+struct Kept {
+    all: VecDeque<Left>,
+}
 
 /// When a packet left, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,23 +29,27 @@ struct Left {
 
 impl Awaited {
     pub(crate) fn add(&mut self, path: Path, sent_ns: Instant) {
-        if self.0.len() == AWAITED_LIMIT {
-            self.0.pop_front();
+        let all = &mut self.0.get_or_insert_default().all;
+        if all.len() == AWAITED_LIMIT {
+            all.pop_front();
         }
-        self.0.push_back(Left { sent_ns, path });
+        all.push_back(Left { sent_ns, path });
     }
 
-    /// Whether an echo is of one of them, which counts once. Fast path while there are none.
+    /// Whether an echo is of one of them, which counts once. Fast path while there were none.
     #[inline]
     pub(crate) fn take(&mut self, path: Path, sent_ns: Instant) -> bool {
-        let place = self
-            .0
-            .iter()
-            .position(|left| *left == Left { sent_ns, path });
-        place.and_then(|place| self.0.remove(place)).is_some()
+        let Some(kept) = &mut self.0 else {
+            return false;
+        };
+        let all = &mut kept.all;
+        let place = all.iter().position(|left| *left == Left { sent_ns, path });
+        place.and_then(|place| all.remove(place)).is_some()
     }
 
     pub(crate) fn footprint_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Left>()
+        let each = size_of::<Left>();
+        let of = |kept: &Kept| size_of::<Kept>() + kept.all.capacity() * each;
+        self.0.as_deref().map_or(0, of)
     }
 }
