@@ -8,6 +8,8 @@ use clap::{Command, CommandFactory};
 use weft_doctor::arguments::{DoctorArguments, InfoArguments};
 use weft_doctor::top::TopArguments;
 
+use crate::mount;
+
 /// `command` with the words of each tool, and without those tools that only Weft itself starts.
 pub(crate) fn whole(command: &Command) -> Command {
     let tools = [
@@ -26,6 +28,7 @@ pub(crate) fn whole(command: &Command) -> Command {
         ("sim", weft_netsim::options::Options::command()),
         ("soak", weft_soak::options::Options::command()),
         ("top", TopArguments::command()),
+        ("mount", mount::command_line()),
         ("info", InfoArguments::command()),
     ];
     let tools = tools.map(|(name, tool)| {

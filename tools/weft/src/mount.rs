@@ -12,6 +12,22 @@ use std::process::Command;
 /// Its name in the folder of `weft`, and on the PATH.
 const PROGRAM: &str = "weft-mount";
 
+/// What completions and the manual know of it; the options are those of `weft-mount --help`.
+pub(crate) fn command_line() -> clap::Command {
+    let word =
+        |name: &'static str, help: &'static str| clap::Arg::new(name).required(true).help(help);
+    clap::Command::new("mount")
+        .about("Mount a bucket of S3 on a folder")
+        .arg(word("bucket", "The bucket: NAME, or s3://NAME/PREFIX"))
+        .arg(word("directory", "An empty folder").value_hint(clap::ValueHint::DirPath))
+        .arg(
+            clap::Arg::new("options")
+                .num_args(0..)
+                .allow_hyphen_values(true)
+                .help("The options of weft-mount: weft mount --help lists them"),
+        )
+}
+
 /// Becomes `weft-mount`; answers an exit code only where that cannot be.
 pub(crate) fn run(words: Vec<OsString>) -> u8 {
     let beside = env::current_exe().ok();
