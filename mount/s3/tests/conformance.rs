@@ -89,7 +89,7 @@ async fn ranges(store: &dyn Store) {
 
 async fn listings(store: &dyn Store) {
     for name in ["a", "b/1", "b/2/x", "b!", "c d", "ü", "z/"] {
-        put(store, &format!("list/{name}"), name).await;
+        put(store, &format!("listings/{name}"), name).await;
     }
     for limit in [1, 2, 3, 1000] {
         for by_folder in [false, true] {
@@ -108,12 +108,12 @@ async fn listings(store: &dyn Store) {
 
 async fn whole_list(store: &dyn Store, limit: u16, by_folder: bool) -> (Vec<String>, Vec<String>) {
     let mut request = ListRequest {
-        prefix: "list/".to_owned(),
+        prefix: "listings/".to_owned(),
         by_folder,
         token: None,
         limit,
     };
-    let short = |key: String| key["list/".len()..].to_owned();
+    let short = |key: String| key["listings/".len()..].to_owned();
     let (mut objects, mut folders) = (Vec::new(), Vec::new());
     loop {
         let page = store.list(&request).await.unwrap();
