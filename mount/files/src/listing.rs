@@ -36,7 +36,11 @@ pub struct Listing {
 enum Next {
     /// Not asked for yet; the token of the page before.
     Unasked(Option<String>),
-    Coming(JoinHandle<(Instant, Result<Page, StoreError>)>),
+    /// Asked for with this token.
+    Coming(
+        Option<String>,
+        JoinHandle<(Instant, Result<Page, StoreError>)>,
+    ),
     Nothing,
 }
 
@@ -102,14 +106,13 @@ impl Listing {
         store: &Arc<dyn Store>,
         runtime: &Handle,
     ) -> Result<Arrived, StoreError> {
-        let token = match &self.next {
-            Next::Unasked(token) => token.clone(),
-            _ => None,
+        let (token, coming) = match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Coming(token, task) => (token, task),
+            Next::Unasked(token) => (token.clone(), self.ask(store, runtime, token)),
+            Next::Nothing => (None, self.ask(store, runtime, None)),
         };
-        let coming = match std::mem::replace(&mut self.next, Next::Unasked(token.clone())) {
-            Next::Coming(task) => task,
-            _ => self.ask(store, runtime, token),
-        };
+        // A page that fails is asked for again by who reads on.
+        self.next = Next::Unasked(token);
         let (at, page) = coming.await.unwrap_or_else(|_| {
             let ends = "the mount ends";
             let failure = weft_store::Failure::Unreachable;
@@ -130,7 +133,10 @@ impl Listing {
             self.pages.pop_front();
         }
         self.next = match &page.next {
-            Some(token) => Next::Coming(self.ask(store, runtime, Some(token.clone()))),
+            Some(token) => {
+                let task = self.ask(store, runtime, Some(token.clone()));
+                Next::Coming(Some(token.clone()), task)
+            }
             None => Next::Nothing,
         };
         Ok(Arrived {

@@ -104,6 +104,33 @@ fn keys_are_files_and_folders_below_the_prefix() {
 }
 
 #[test]
+fn listing_that_failed_goes_on_at_the_page_that_failed() {
+    let mount = Mount::new("", LONG);
+    for number in 0..2500 {
+        mount.store.plant(&format!("f{number:05}"), Vec::new());
+    }
+    let fault = Failure::Unreachable;
+    mount.store.faults().fail(Operation::List, 1, fault);
+    let handle = mount.files.folders.open(ROOT).unwrap();
+    let (mut names, mut failures) = (Vec::new(), 0);
+    loop {
+        let before = names.len();
+        let take = |_, entry: weft_files::FolderEntry| {
+            names.push(entry.name.to_string());
+            true
+        };
+        let read = mount.files.folders.read(handle, before, false, take);
+        match mount.runtime.block_on(read) {
+            Ok(()) if names.len() == before => break,
+            Ok(()) => {}
+            Err(_) => failures += 1,
+        }
+    }
+    assert_eq!((names.len(), failures), (2500, 1));
+    assert!(names.is_sorted() && names.windows(2).all(|two| two[0] != two[1]));
+}
+
+#[test]
 fn listing_with_attributes_asks_once_for_a_thousand_names_and_for_no_object() {
     let mount = Mount::new("", LONG);
     for number in 0..2500 {
