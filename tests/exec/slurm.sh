@@ -5,7 +5,8 @@
 # slurm-wlm-basic-plugins are enough; unpacked (dpkg -x) below WEFT_SLURM_ROOT they need not be
 # installed.
 
-SLURM_PROCESSES=()
+# By daemon: controller, n1, n2.
+declare -A SLURM_PROCESSES=()
 
 # slurm_program NAME: its path; Debian's daemons have names of their own when merely unpacked.
 slurm_program() {
@@ -63,14 +64,29 @@ NodeName=n2 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=${ports[2]} CPUs=2
 PartitionName=p Nodes=n1,n2 Default=YES MaxTime=5 State=UP
 ${SLURM_SETTINGS:-}
 END
-    "$(slurm_program slurmctld)" -D -c -f "$SLURM_CONF" >"$folder/slurmctld.out" 2>&1 &
-    SLURM_PROCESSES+=($!)
-    for node in n1 n2; do
-        "$(slurm_program slurmd)" -D -N "$node" -f "$SLURM_CONF" -d "$(slurm_program slurmstepd)" \
-            >"$folder/slurmd-$node.out" 2>&1 &
-        SLURM_PROCESSES+=($!)
-    done
+    SLURM_FOLDER=$folder
+    slurm_controller -c
+    for node in n1 n2; do slurm_node "$node"; done
     wait_for 30 slurm_is_idle
+}
+
+# slurm_controller [-c]: starts the controller; with -c it begins without what an earlier one saved.
+slurm_controller() {
+    "$(slurm_program slurmctld)" -D "$@" -f "$SLURM_CONF" >>"$SLURM_FOLDER/slurmctld.out" 2>&1 &
+    SLURM_PROCESSES[controller]=$!
+}
+
+# slurm_node NAME: starts the daemon of a node.
+slurm_node() {
+    "$(slurm_program slurmd)" -D -N "$1" -f "$SLURM_CONF" -d "$(slurm_program slurmstepd)" \
+        >>"$SLURM_FOLDER/slurmd-$1.out" 2>&1 &
+    SLURM_PROCESSES[$1]=$!
+}
+
+# slurm_kill DAEMON SIGNAL
+slurm_kill() {
+    kill -s "$2" "${SLURM_PROCESSES[$1]}" && wait "${SLURM_PROCESSES[$1]}" 2>/dev/null
+    unset "SLURM_PROCESSES[$1]"
 }
 
 slurm_is_idle() {

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft submit`, `jobs`, `logs`, `cancel` and `wait` on a real Slurm of two nodes, which the suite
 # starts and ends: each MPI by each way that the choice offers or refuses, an array, dependencies,
-# cancelled jobs, the time limit, a rank that is killed, another attempt, and what is left behind.
-# Usage: tests/jobs/run.sh [MPI...] (openmpi, mpich, intel, debian-openmpi)
+# cancelled jobs, a rank that is killed, another attempt, faults of Slurm (faults.sh), and what is
+# left behind. Usage: tests/jobs/run.sh [MPI...] [faults] [many] (openmpi, mpich, intel,
+# debian-openmpi; many: a hundred jobs in a row)
 #
-# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Under a minute.
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Three minutes.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
@@ -143,7 +144,7 @@ report $? 'a job is cancelled while it waits and while it runs'
 
 script signalled 'trap "echo got USR1; exit 5" USR1' 'echo ready' 'while :; do sleep 0.1; done'
 submit "${plain[@]}" -- "$work/signalled" &&
-    wait_for 20 grep -q ready "slurm-$id.out" && ends 0 '' "$WEFT" cancel --signal USR1 "$id" &&
+    wait_for 20 grep -qs ready "slurm-$id.out" && ends 0 '' "$WEFT" cancel --signal USR1 "$id" &&
     ends 5 'FAILED' "$WEFT" wait "$id" && ends 0 'got USR1' "$WEFT" logs "$id"
 report $? 'a signal reaches the ranks, and their exit code the one who waits'
 
@@ -200,6 +201,11 @@ ends 2 'no such partition; it has p' "$WEFT" submit -p q -- "$code" &&
     [ "$("$WEFT" jobs | wc -l)" = "$listed" ]
 report $? "$name"
 
+if is_wanted faults; then
+    # shellcheck source=tests/jobs/faults.sh
+    . "$ROOT/tests/jobs/faults.sh"
+fi
+
 # The controller forgets; the records remain.
 name='a record tells the end of a job that Slurm has forgotten'
 forgotten=424242
@@ -211,7 +217,7 @@ mkdir -p "$WEFT_JOBS_DIR/weft/$forgotten" && printf 'version=1\nname=old\n' \
 report $? "$name"
 
 name='nothing is left of the jobs: no process, no file in /dev/shm'
-nothing_runs() { [ -z "$(pgrep -f "$work/(exchange|slow|signalled|keys)" || true)" ]; }
+nothing_runs() { [ -z "$(pgrep -f "$work/(exchange|slow|signalled|keys|lost|drained)" || true)" ]; }
 wait_for 20 nothing_runs >"$work/out" 2>&1 && [ "$(ls -A /dev/shm)" = "$before" ]
 report $? "$name"
 

@@ -27,13 +27,28 @@ impl Answer {
     /// The output of a command that must succeed.
     ///
     /// # Errors
-    /// `Fault::Slurm` with what the command said.
+    /// `Fault::Slurm` with what the command said; `Fault::Away` where it reached no controller.
     pub fn or_fail(self, what: &str) -> Result<String, Fault> {
         if self.is_ok {
             return Ok(self.out);
         }
-        Err(Fault::Slurm(format!("{what}: {}", self.err)))
+        let text = format!("{what}: {}", self.err);
+        Err(if is_away(&self.err) {
+            Fault::Away(text)
+        } else {
+            Fault::Slurm(text)
+        })
     }
+}
+
+/// Whether this is what Slurm says while its controller is down or restarts (slurm_errno.c).
+fn is_away(err: &str) -> bool {
+    [
+        "Unable to contact slurm controller",
+        "Slurm backup controller in standby mode",
+    ]
+    .iter()
+    .any(|words| err.contains(words))
 }
 
 /// Runs one, without input.

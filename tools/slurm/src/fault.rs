@@ -14,6 +14,9 @@ pub enum Fault {
     /// Slurm is missing, or said no.
     #[error("{0}")]
     Slurm(String),
+    /// The controller does not answer; it may be back in a moment.
+    #[error("{0}")]
+    Away(String),
     /// The program or its MPI.
     #[error("{0}")]
     Program(#[from] weft_launch::fault::Fault),
@@ -25,7 +28,7 @@ impl Fault {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Slurm(_) => 1,
+            Self::Slurm(_) | Self::Away(_) => 1,
             Self::Program(fault) => fault.exit_code(),
         }
     }

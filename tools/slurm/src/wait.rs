@@ -82,18 +82,32 @@ pub(crate) fn first_pause() -> Duration {
     PAUSE
 }
 
-/// Waits; answers the highest exit code.
+/// Waits; answers the highest exit code. A controller that goes away meanwhile is waited for, too.
 ///
 /// # Errors
-/// `Fault::Slurm` for a job that is not known or can never begin.
+/// `Fault::Slurm` for a job that is not known or can never begin, `Fault::Away` where Slurm does
+/// not answer the first question.
 pub fn until_over(jobs: &[JobId], patience: Option<Duration>) -> Result<u8, Fault> {
     let records = tasks::records()?;
     let begin = Instant::now();
     let mut pause = PAUSE;
     let mut highest = 0;
+    let mut is_away = false;
     for id in jobs {
         loop {
-            let tasks = tasks::of_job(id, records.as_ref())?;
+            let tasks = match tasks::of_job(id, records.as_ref()) {
+                Err(Fault::Away(text)) => {
+                    if !is_away {
+                        crate::say(&format!("weft wait: {text}; asking again until it is back"));
+                    }
+                    is_away = true;
+                    Vec::new()
+                }
+                answer => {
+                    is_away = false;
+                    answer?
+                }
+            };
             if let Some(codes) = codes(&tasks) {
                 say_ends(&tasks);
                 highest = highest.max(codes);
@@ -118,7 +132,7 @@ pub fn until_over(jobs: &[JobId], patience: Option<Duration>) -> Result<u8, Faul
     Ok(highest)
 }
 
-/// The highest exit code; `None` while a task is under way.
+/// The highest exit code; `None` while a task is under way, and of no tasks.
 fn codes(tasks: &[Task]) -> Option<u8> {
     let codes: Option<Vec<u8>> = tasks.iter().map(Task::exit_code).collect();
     codes?.into_iter().max()
