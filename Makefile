@@ -5,8 +5,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
-  tests-built ready check check-exports bench bench-network readme clean setup-build setup-demo \
-  setup-test setup-packages
+  tests-built ready check check-exports bench bench-network readme clean setup-build setup-mount \
+  setup-demo setup-test setup-packages
 
 PREFIX ?= /usr/local
 BUILT := $(shell sed -n 's/^cargo //p' packaging/files.txt)
@@ -31,6 +31,8 @@ help:
 
 setup-build:
 	@scripts/setup.sh build
+setup-mount:
+	@scripts/setup.sh mount
 setup-demo: setup-build
 	@scripts/setup.sh demo
 setup-test: setup-build
@@ -44,9 +46,9 @@ build: setup-build
 	@packaging/dist.sh $(TARGET_FOLDER)/release dist
 
 # It stands on AWS's SDK, 250 crates, which nothing else needs; so `make build` leaves it out.
-build-mount: build
+build-mount: setup-mount build
 	cargo build --release --locked -p weft-daemon
-	install -m 755 $(TARGET_FOLDER)/release/weft-mount dist/bin/weft-mount
+	@packaging/dist.sh $(TARGET_FOLDER)/release dist mount
 
 # Both copy or remove files, and build nothing.
 install:

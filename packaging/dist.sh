@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Fills a folder with Weft as it is installed: bin/, lib/weft/ and share/, which `make install` and
 # the packages copy. What is in the list, packaging/files.txt, is put there; what is no longer in it
-# goes. Usage: packaging/dist.sh BUILT [FOLDER], where BUILT holds what cargo made, as
-# target/release, and FOLDER is dist.
+# goes. Usage: packaging/dist.sh BUILT [FOLDER [mount]], where BUILT holds what cargo made, as
+# target/release, and FOLDER is dist; with the third word the bucket mount is part of it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-built=${1:?usage: packaging/dist.sh BUILT [FOLDER]} dist=${2:-dist}
+built=${1:?usage: packaging/dist.sh BUILT [FOLDER [mount]]} dist=${2:-dist} also=${3:-}
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
 placed=()
 pages=$(mktemp -d)
@@ -25,6 +25,9 @@ place() {
 place_listed() {
     local mode source place file
     while read -r mode source place; do
+        if [ -n "$also" ] && [ "$mode" = "$also" ]; then
+            read -r mode source place <<<"$source $place"
+        fi
         [[ $mode == [0-7]* ]] || continue
         source=${source/#BUILT/$built} place=${place/VERSION/$version}
         # shellcheck disable=SC2086 # a pattern, meant to be expanded

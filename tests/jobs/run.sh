@@ -139,7 +139,7 @@ submit "${plain[@]}" -- "$work/slow" && running=$id && wait_for 20 wait_state "$
     ends 0 '' "$WEFT" cancel --wait "$id" "$running" &&
     ends 143 'CANCELLED' "$WEFT" wait "$id" && ends 143 'CANCELLED' "$WEFT" wait "$running" &&
     ends 0 'has ended already' "$WEFT" cancel "$id" &&
-    grep -q '^signal=TERM' "$WEFT_JOBS_DIR/weft/$running/task-0"
+    wait_for 20 grep -q '^signal=TERM' "$WEFT_JOBS_DIR/weft/$running/task-0"
 report $? 'a job is cancelled while it waits and while it runs'
 
 script signalled 'trap "echo got USR1; exit 5" USR1' 'echo ready' 'while :; do sleep 0.1; done'
