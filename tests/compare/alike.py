@@ -18,8 +18,8 @@ CHOICE = {
     "intel": {"I_MPI_FABRICS", "I_MPI_OFI_PROVIDER", "I_MPI_OFI_LIBRARY_INTERNAL"},
 }
 PROVIDER = {"FI_PROVIDER", "FI_PROVIDER_PATH"}
-# Weft's heap, which is a part of how Weft carries long messages.
-HEAP = {"WEFT_HEAP", "LD_PRELOAD"}
+# Weft's libraries for ranks: the heap, a part of how Weft carries long messages, and collectives.
+LIBRARIES = {"WEFT_HEAP", "WEFT_COLLECTIVES", "LD_PRELOAD"}
 # Both have rules for collectives, or neither; which file it is may differ.
 RULES = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
 USES_RULES = "OMPI_MCA_coll_tuned_use_dynamic_rules"
@@ -76,7 +76,7 @@ def family(mpi):
 
 def compare(case, ours, base):
     """Differences between two runs that should differ in their transport alone."""
-    permitted = CHOICE[family(case[0])] | PROVIDER | HEAP
+    permitted = CHOICE[family(case[0])] | PROVIDER | LIBRARIES
     one, two = Launch(ours["launch"]), Launch(base["launch"])
     other = one.other(two)
     if RULES in one.variables and RULES in two.variables:
@@ -90,11 +90,13 @@ def compare(case, ours, base):
     return complaints
 
 
-def compare_plain(ours, full):
-    """Differences between plain and full: the heap and the rules, and nothing else."""
-    one, two = Launch(ours["launch"]), Launch(full["launch"])
-    complaints = [f"{name} differs" for name in sorted(one.other(two) - HEAP - {RULES, USES_RULES})]
-    return complaints + [f"{name} is set" for name in (*HEAP, RULES) if one.variables.get(name)]
+def compare_plain(plain, full):
+    """Differences between plain and full: the libraries and the rules, and nothing else."""
+    one, two = Launch(plain["launch"]), Launch(full["launch"])
+    permitted = LIBRARIES | {RULES, USES_RULES}
+    complaints = [f"{name} differs" for name in sorted(one.other(two) - permitted)]
+    ours = (*LIBRARIES, RULES)
+    return complaints + [f"{name} is set" for name in ours if one.variables.get(name)]
 
 
 def main():
@@ -120,7 +122,7 @@ def main():
                 complaints += [f"{case}: {transport} and {name}: {one}" for one in found]
                 compared += 1
     page = pathlib.Path(__file__).resolve().parents[2] / "docs/report.md"
-    named = set().union(*CHOICE.values()) | PROVIDER | HEAP | {RULES}
+    named = set().union(*CHOICE.values()) | PROVIDER | LIBRARIES | {RULES}
     text = page.read_text()
     complaints += [f"docs/report.md does not name {name}" for name in sorted(named)
                    if name not in text]

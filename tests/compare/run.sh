@@ -60,7 +60,7 @@ alike() {
         --transport weft,native,tcp,weft+plain,native+plain >"$work/matrix" || return 1
     python3 tests/compare/alike.py <"$work/matrix"
 }
-check 'runs of one MPI differ in their transport alone, and plain ones in heap and rules' alike
+check 'runs of one MPI differ in their transport alone, and plain ones in libraries and rules' alike
 
 # Only that it is done and counted: how often the intervals hold 1 is tried with many made-up
 # comparisons (tools/compare).
