@@ -51,7 +51,7 @@ if no_namespaces true 2>"$work/out"; then
         ends 1 'user.max_user_namespaces is 0' no_namespaces "$(launcher_of "$any")" -n 2 \
             "$WEFT" exec --mpi "$any" --shm-size 96m -- true &&
         ends 0 'The job goes on' no_namespaces "$(launcher_of "$any")" -n 2 \
-            "$WEFT" exec --mpi "$any" --shm-size try:96m -- sleep 0.5 &&
+            "$WEFT" exec --mpi "$any" --shm-size try:96m -- sleep 3 &&
         [ "$(grep -c 'The job goes on' "$work/out")" = 1 ]
     report $? "$name"
 else
