@@ -14,8 +14,14 @@ pub(crate) const LONGEST_BYTES: u64 = 4096;
 pub(crate) enum Answer {
     /// The namespaces are there, with a `/dev/shm` of this size.
     Ready(ShmSize),
-    /// This host refuses; why, and what to do.
-    Refused(String),
+    /// This host refuses.
+    Refused {
+        /// Why, and what to do.
+        why: String,
+        /// The rank that is told started the keeper, and is the one to say so: of ranks that start
+        /// one at the same time only one does.
+        is_first: bool,
+    },
 }
 
 impl Answer {
@@ -23,7 +29,14 @@ impl Answer {
     pub(crate) fn to_line(&self) -> String {
         match self {
             Self::Ready(size) => format!("ready {size}\n"),
-            Self::Refused(why) => format!("refused {}\n", why.replace('\n', " ")),
+            Self::Refused { why, is_first } => {
+                let word = if *is_first {
+                    "refused-first"
+                } else {
+                    "refused"
+                };
+                format!("{word} {}\n", why.replace('\n', " "))
+            }
         }
     }
 
@@ -31,9 +44,14 @@ impl Answer {
     pub(crate) fn from_line(line: &str) -> Option<Self> {
         let line = line.strip_suffix('\n')?;
         let (word, rest) = line.split_once(' ')?;
+        let refused = |is_first| {
+            let why = rest.to_owned();
+            Some(Self::Refused { why, is_first })
+        };
         match word {
             "ready" => rest.parse().ok().map(Self::Ready),
-            "refused" => Some(Self::Refused(rest.to_owned())),
+            "refused" => refused(false),
+            "refused-first" => refused(true),
             _ => None,
         }
     }
@@ -45,16 +63,21 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_and_nothing_else() {
+        let refused = |why: &str, is_first| {
+            let why = why.to_owned();
+            Answer::Refused { why, is_first }
+        };
         for answer in [
             Answer::Ready("try:4g".parse().unwrap()),
-            Answer::Refused("this host refuses: it says no".into()),
+            refused("this host refuses: it says no", false),
+            refused("this host refuses: it says no", true),
         ] {
             assert_eq!(Answer::from_line(&answer.to_line()), Some(answer));
         }
         for line in ["", "ready 4g", "ready\n", "ready 4\n", "hello 4g\n", "\n"] {
             assert_eq!(Answer::from_line(line), None, "{line:?}");
         }
-        let lines = Answer::Refused("a\nready 4g".into()).to_line();
+        let lines = refused("a\nready 4g", false).to_line();
         assert_eq!(lines.matches('\n').count(), 1);
     }
 }

@@ -52,11 +52,15 @@ pub(crate) fn keep(name: &str, size: ShmSize, first: u32) -> io::Result<()> {
     nix::unistd::dup2_stdout(&null)?;
     let answer = match namespace::make(size.bytes()) {
         Ok(()) => Answer::Ready(size),
-        Err(refusal) => Answer::Refused(refusal.to_string()),
+        Err(refusal) => Answer::Refused {
+            why: refusal.to_string(),
+            is_first: false,
+        },
     };
     let mut keeper = Keeper {
         listener,
-        answer: answer.to_line(),
+        answer,
+        first,
         ranks: Vec::new(),
     };
     keeper.add(first);
@@ -102,7 +106,9 @@ fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
 struct Keeper {
     listener: Listener,
     /// What each rank is told.
-    answer: String,
+    answer: Answer,
+    /// The rank that wanted this keeper.
+    first: u32,
     /// Those that came, and have not been seen to end.
     ranks: Vec<Rank>,
 }
@@ -135,8 +141,11 @@ impl Keeper {
             return;
         };
         self.add(who.pid);
+        if let Answer::Refused { is_first, .. } = &mut self.answer {
+            *is_first = who.pid == self.first;
+        }
         // A rank that went away meanwhile is among those that have ended.
-        let _ = connection.send_bytes(self.answer.as_bytes());
+        let _ = connection.send_bytes(self.answer.to_line().as_bytes());
     }
 
     /// For a rank that comes, or one that ends.

@@ -37,8 +37,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Why a rank did not come in.
 #[derive(Debug)]
 pub(crate) enum Apart {
-    /// The host refuses namespaces: why, and what to do. `is_first` where this rank was the one
-    /// that tried, and not another.
+    /// The host refuses namespaces: why, and what to do. `is_first` on one rank of the host.
     Refused {
         /// Why.
         why: Refusal,
@@ -81,7 +80,6 @@ impl Meeting {
     /// # Errors
     /// Why this rank did not come in.
     pub(crate) fn join(&self) -> Result<(), Apart> {
-        let mut is_first = false;
         for _ in 0..TRIES {
             let connection = match Connection::open(&self.name) {
                 Ok(connection) => connection,
@@ -90,7 +88,6 @@ impl Meeting {
                     continue;
                 }
                 Err(_) => {
-                    is_first = true;
                     self.start_keeper().map_err(failed("starting its keeper"))?;
                     continue;
                 }
@@ -101,7 +98,7 @@ impl Meeting {
                 // It ended in between.
                 None if line.is_empty() => {}
                 None => return Err(Apart::Failed("its keeper says nonsense".to_owned())),
-                Some(Answer::Refused(why)) => {
+                Some(Answer::Refused { why, is_first }) => {
                     let why = Refusal::Told(why);
                     return Err(Apart::Refused { why, is_first });
                 }
