@@ -8,6 +8,7 @@
 use std::ffi::{c_int, c_void};
 
 use crate::buffers::Data;
+use crate::calls::Call;
 use crate::large::{ERROR_COUNT, Held, Narrow};
 use crate::next::Next;
 use crate::parts::{Described, Kinds};
@@ -137,7 +138,8 @@ both!(MPI_Bcast, MPI_Bcast_c,
 both!(MPI_Allreduce, MPI_Allreduce_c,
     (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
         communicator: Handle) =>
-    reduction::to_all(communicator, send, Data::new(receive, count, kind), operation));
+    reduction::whole(Call::Allreduce, communicator, send, Data::new(receive, count, kind),
+        operation));
 both!(MPI_Reduce, MPI_Reduce_c,
     (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle, root: c_int,
         communicator: Handle) =>
@@ -202,8 +204,8 @@ both!(MPI_Reduce_scatter, MPI_Reduce_scatter_c,
 both!(MPI_Scan, MPI_Scan_c,
     (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
         communicator: Handle) =>
-    reduction::up_to_own(communicator, send, Data::new(receive, count, kind), operation));
+    reduction::whole(Call::Scan, communicator, send, Data::new(receive, count, kind), operation));
 both!(MPI_Exscan, MPI_Exscan_c,
     (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
         communicator: Handle) =>
-    reduction::below_own(communicator, send, Data::new(receive, count, kind), operation));
+    reduction::whole(Call::Exscan, communicator, send, Data::new(receive, count, kind), operation));

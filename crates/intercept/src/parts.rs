@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The ranks' blocks in one buffer of a program, with lengths and places of their own: what the v-
-//! and w-forms of collectives take. Called by gathers, exchange and partial. Source: MPI 4.1, 6.5
-//! to 6.8.
+//! and w-forms of collectives take. Called by movement, exchange and reduction. Source: MPI 4.1,
+//! 6.5 to 6.8.
 
 use std::ffi::{c_int, c_void};
 

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_collectives::{Block, Blocks, Fault, Reduction};
+use weft_collectives::{Block, Blocks, Reduction};
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::agreement::Served;
@@ -69,134 +69,47 @@ impl Pair {
     }
 }
 
-/// A call whose result has as many elements as each rank gives.
-struct Whole {
-    call: Call,
-    communicator: usize,
-    send: *const c_void,
-    /// Where the result goes.
-    data: Data,
-    operation: usize,
-}
-
-impl Whole {
-    /// Carries it out; `None` leaves it to the MPI.
-    ///
-    /// # Safety
-    /// The arguments are a call's of the program.
-    #[inline]
-    unsafe fn run(
-        self,
-        act: impl FnOnce(
-            &mut Served,
-            Option<BytesView<'_>>,
-            BytesViewMut<'_>,
-            Reduction,
-        ) -> Result<(), Fault>,
-    ) -> Option<c_int> {
-        serve(self.call, self.communicator, |mpi, served| {
-            let (checked, reduction) = terms(mpi, self.data, self.operation)?;
-            if checked.bytes == 0 {
-                return Ok(());
-            }
-            let buffers = Pair {
-                send: self.send,
-                send_bytes: checked.bytes,
-                receive: self.data.address(),
-                receive_bytes: checked.bytes,
-            };
-            buffers.check()?;
-            // SAFETY: the program's promise about both buffers, and a predefined type.
-            let (send, receive) = unsafe { buffers.views(mpi.is_in_place(self.send)) };
-            Ok(act(served, send, receive, reduction)?)
-        })
-    }
-}
-
-/// MPI_Allreduce.
+/// MPI_Allreduce, MPI_Scan and MPI_Exscan, as `call` says: the result has as many elements as each
+/// rank gives, and goes to `data`. `None` leaves it to the MPI, here and below.
 ///
 /// # Safety
 /// The arguments are a call's of the program, here and below.
 #[inline]
-pub unsafe fn to_all(
+pub unsafe fn whole(
+    call: Call,
     communicator: usize,
     send: *const c_void,
     data: Data,
     operation: usize,
 ) -> Option<c_int> {
-    let whole = Whole {
-        call: Call::Allreduce,
-        communicator,
-        send,
-        data,
-        operation,
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        whole.run(|served, send, recv, reduction| {
-            served
-                .team
-                .allreduce(&mut served.waiting, send, recv, reduction)
-        })
-    }
-}
-
-/// MPI_Scan.
-///
-/// # Safety
-/// As [`to_all`].
-pub unsafe fn up_to_own(
-    communicator: usize,
-    send: *const c_void,
-    data: Data,
-    operation: usize,
-) -> Option<c_int> {
-    let whole = Whole {
-        call: Call::Scan,
-        communicator,
-        send,
-        data,
-        operation,
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        whole.run(|served, send, recv, reduction| {
-            served.team.scan(&mut served.waiting, send, recv, reduction)
-        })
-    }
-}
-
-/// MPI_Exscan.
-///
-/// # Safety
-/// As [`to_all`].
-pub unsafe fn below_own(
-    communicator: usize,
-    send: *const c_void,
-    data: Data,
-    operation: usize,
-) -> Option<c_int> {
-    let whole = Whole {
-        call: Call::Exscan,
-        communicator,
-        send,
-        data,
-        operation,
-    };
-    // SAFETY: the caller's promise.
-    unsafe {
-        whole.run(|served, send, recv, reduction| {
-            served
-                .team
-                .exscan(&mut served.waiting, send, recv, reduction)
-        })
-    }
+    serve(call, communicator, |mpi, served| {
+        let (checked, reduction) = terms(mpi, data, operation)?;
+        if checked.bytes == 0 {
+            return Ok(());
+        }
+        let buffers = Pair {
+            send,
+            send_bytes: checked.bytes,
+            receive: data.address(),
+            receive_bytes: checked.bytes,
+        };
+        buffers.check()?;
+        // SAFETY: the program's promise about both buffers, and a predefined type.
+        let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
+        let (team, waiting) = (&mut served.team, &mut served.waiting);
+        match call {
+            Call::Scan => team.scan(waiting, send, recv, reduction)?,
+            Call::Exscan => team.exscan(waiting, send, recv, reduction)?,
+            _ => team.allreduce(waiting, send, recv, reduction)?,
+        }
+        Ok(())
+    })
 }
 
 /// MPI_Reduce: `data` is where the result goes, at the root.
 ///
 /// # Safety
-/// As [`to_all`].
+/// As [`whole`].
 #[inline]
 pub unsafe fn to_root(
     communicator: usize,
@@ -236,7 +149,7 @@ pub unsafe fn to_root(
 /// MPI_Reduce_scatter_block: `data` is one block, where the result goes.
 ///
 /// # Safety
-/// As [`to_all`].
+/// As [`whole`].
 pub unsafe fn block_to_each(
     communicator: usize,
     send: *const c_void,
@@ -264,7 +177,7 @@ pub unsafe fn block_to_each(
 /// MPI_Reduce_scatter: `data` has no count.
 ///
 /// # Safety
-/// As [`to_all`].
+/// As [`whole`].
 pub unsafe fn part_to_each(
     communicator: usize,
     send: *const c_void,
