@@ -7,16 +7,19 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
-use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, Part, Range, StoreError};
+use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError, Upload};
 
 use crate::attributes::Entry;
 use crate::core::Core;
-use crate::fault::{Fault, Reason};
+use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::{self, Listed};
+use crate::part_copies::PartCopies;
 use crate::search::{self, PAGE_KEYS};
 
 /// S3's largest copy in one request; more is copied in parts.
 const COPY_BYTES: u64 = 5 << 30;
+/// Chosen: the parts of a larger one.
+const COPY_PART_BYTES: u64 = 1 << 30;
 /// Chosen: objects of a folder that are copied, or removed, side by side.
 const SIDE_BY_SIDE: usize = 32;
 
@@ -64,10 +67,9 @@ impl Changes {
     /// # Errors
     /// `Exists`.
     pub async fn must_be_free(&self, new: Name<'_>) -> Result<(), Fault> {
-        match search::search(&self.core, new.parent, new.name).await {
-            Ok(_) => Err(Reason::Exists.into()),
-            Err(fault) if fault.reason == Reason::NotFound => Ok(()),
-            Err(fault) => Err(fault),
+        match search::find(&self.core, new.parent, new.name).await? {
+            Some(_) => Err(Reason::Exists.into()),
+            None => Ok(()),
         }
     }
 
@@ -158,11 +160,8 @@ impl Changes {
             return Ok(());
         }
         let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
-        let target = match search::search(&self.core, new.parent, new.name).await {
-            Ok((target, _)) => Some(target),
-            Err(fault) if fault.reason == Reason::NotFound => None,
-            Err(fault) => return Err(fault),
-        };
+        let target = search::find(&self.core, new.parent, new.name).await?;
+        let target = target.map(|(target, _)| target);
         let from = format!("{}{}", self.core.key(old.parent)?, old.name);
         let to = format!("{}{}", self.core.key(new.parent)?, new.name);
         match (&listed, &target) {
@@ -285,10 +284,7 @@ async fn drain(tasks: &mut Tasks) -> Result<(), StoreError> {
 async fn take(tasks: &mut Tasks) -> Result<(), StoreError> {
     match tasks.join_next().await {
         Some(Ok(done)) => done.map(drop),
-        Some(Err(_)) => {
-            let (failure, text) = (Failure::Unreachable, "the mount ends");
-            Err(StoreError::new(failure, "CopyObject", "", text))
-        }
+        Some(Err(_)) => Err(mount_ends("CopyObject", "")),
         None => Ok(()),
     }
 }
@@ -330,19 +326,16 @@ async fn copy_object(
 async fn copy_parts(
     core: &Core,
     from: Source<'_>,
-    upload: &weft_store::Upload,
+    upload: &Upload,
     when: &Condition,
 ) -> Result<ETag, StoreError> {
-    let mut parts: Vec<Part> = Vec::new();
-    let mut at = 0;
-    while at < from.info.size_bytes {
-        let end = (at + COPY_BYTES / 5).min(from.info.size_bytes);
-        let number = parts.len() as u32 + 1;
-        let source = (from.key, &from.info.etag);
-        let range = Range::new(at, end);
-        parts.push(core.store.copy_part(upload, number, source, range).await?);
-        at = end;
-    }
+    let copy = PartCopies {
+        store: &*core.store,
+        upload,
+        source: (from.key, &from.info.etag),
+        most_bytes: COPY_PART_BYTES,
+    };
+    let parts = copy.of(from.info.size_bytes).await?;
     core.store.complete(upload, &parts, when).await
 }
 

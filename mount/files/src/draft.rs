@@ -15,13 +15,12 @@ use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, Failure, ObjectInfo, Part, Range, StoreError, Upload};
 
 use crate::core::Core;
-use crate::fault::{Fault, Reason};
+use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::Listed;
+use crate::part_copies::PartCopies;
 
 /// Chosen: parts of an upload, and what is kept here.
 pub const PART_BYTES: u64 = 8 << 20;
-/// S3's least size of a part that is not the last, and so of what can be copied as one.
-const LEAST_PART_BYTES: u64 = 5 << 20;
 /// S3's largest copy of one part.
 const COPY_BYTES: u64 = 4 << 30;
 /// Chosen: parts of one file under way; the writer waits beyond that.
@@ -418,24 +417,14 @@ async fn copy_whole(
     let Some(etag) = &state.origin.etag else {
         return Ok(());
     };
-    let mut at = 0;
-    while at < state.origin.copied_bytes {
-        let left = state.origin.copied_bytes - at;
-        // No part may be too small to stand before others.
-        let size = if left < COPY_BYTES + LEAST_PART_BYTES {
-            left
-        } else {
-            COPY_BYTES
-        };
-        let (number, range) = (running.next_number, Range::new(at, at + size));
-        let store = &core.store;
-        let part = store
-            .copy_part(&running.upload, number, (key, etag), range)
-            .await?;
-        running.parts.push(part);
-        running.next_number += 1;
-        at += size;
-    }
+    let copy = PartCopies {
+        store: &*core.store,
+        upload: &running.upload,
+        source: (key, etag),
+        most_bytes: COPY_BYTES,
+    };
+    running.parts = copy.of(state.origin.copied_bytes).await?;
+    running.next_number = running.parts.len() as u32 + 1;
     Ok(())
 }
 
@@ -443,15 +432,7 @@ impl Running {
     async fn take_one(&mut self) -> Result<(), StoreError> {
         match self.sending.join_next().await {
             Some(Ok(sent)) => self.parts.push(sent?),
-            Some(Err(_)) => {
-                let (failure, key) = (Failure::Unreachable, &self.upload.key);
-                return Err(StoreError::new(
-                    failure,
-                    "UploadPart",
-                    key,
-                    "the mount ends",
-                ));
-            }
+            Some(Err(_)) => return Err(mount_ends("UploadPart", &self.upload.key)),
             None => {}
         }
         Ok(())

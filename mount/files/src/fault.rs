@@ -59,6 +59,11 @@ impl Fault {
     }
 }
 
+/// A request that was under way when the mount's runtime ended.
+pub(crate) fn mount_ends(operation: &'static str, key: &str) -> StoreError {
+    StoreError::new(Failure::Unreachable, operation, key, "the mount ends")
+}
+
 impl From<Reason> for Fault {
     fn from(reason: Reason) -> Self {
         Self {

@@ -6,6 +6,7 @@
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
 //! - [`folders`]: the calls on open folders; [`open_files`]: those on open files.
 //! - [`changes`]: the calls that change names; [`draft`]: a file that is being written.
+//! - [`part_copies`]: parts of an upload that the store copies.
 //! - [`search`]: finds a name in the store, with as few requests as that takes.
 //! - [`core`]: what they all share.
 //! - [`nodes`]: inodes, and what is known of each folder's names, and since when.
@@ -29,6 +30,7 @@ mod listing;
 mod names;
 mod nodes;
 pub mod open_files;
+mod part_copies;
 mod pieces;
 mod reader;
 mod search;

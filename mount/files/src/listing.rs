@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use weft_store::{ListRequest, Page, Store, StoreError};
 
+use crate::fault::mount_ends;
 use crate::names::{self, Listed, Named};
 use crate::search::PAGE_KEYS;
 
@@ -114,9 +115,7 @@ impl Listing {
         // A page that fails is asked for again by who reads on.
         self.next = Next::Unasked(token);
         let (at, page) = coming.await.unwrap_or_else(|_| {
-            let ends = "the mount ends";
-            let failure = weft_store::Failure::Unreachable;
-            let error = StoreError::new(failure, "ListObjectsV2", &self.prefix, ends);
+            let error = mount_ends("ListObjectsV2", &self.prefix);
             (Instant::now(), Err(error))
         });
         let page = page?;

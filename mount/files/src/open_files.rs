@@ -178,13 +178,15 @@ impl OpenFiles {
         Some(Arc::clone(draft))
     }
 
+    /// Two may come here at once; the second writes to the first one's draft.
     fn begin(&self, ino: u64, origin: Origin) -> Arc<Draft> {
-        // Two may come here at once; the second writes to the first one's draft.
-        if let Some(draft) = self.share(ino) {
-            return draft;
-        }
-        let draft = Arc::new(Draft::new(Arc::clone(&self.core), ino, origin));
-        self.drafts().insert(ino, (Arc::clone(&draft), 1));
+        let draft = {
+            let mut drafts = self.drafts();
+            let new = || (Arc::new(Draft::new(Arc::clone(&self.core), ino, origin)), 0);
+            let (draft, writers) = drafts.entry(ino).or_insert_with(new);
+            *writers += 1;
+            Arc::clone(draft)
+        };
         if let Some(file) = self.core.nodes().file(ino) {
             file.is_draft = true;
         }
@@ -197,15 +199,14 @@ impl OpenFiles {
     /// `Exists`; those of [`OpenFiles::open`].
     pub async fn create(&self, new: Name<'_>, mode: Mode) -> Result<(Entry, Opened), Fault> {
         names::check(new.name)?;
-        match search::search(&self.core, new.parent, new.name).await {
-            Ok((Listed::Folder, _)) => return Err(Reason::IsFolder.into()),
-            Ok((listed, at)) => {
+        match search::find(&self.core, new.parent, new.name).await? {
+            Some((Listed::Folder, _)) => return Err(Reason::IsFolder.into()),
+            Some((listed, at)) => {
                 let entry = self.core.enter(new.parent, new.name, &listed, at);
                 let opened = self.open(entry.attributes.ino, mode).await?;
                 return Ok((entry, opened));
             }
-            Err(fault) if fault.reason == Reason::NotFound => {}
-            Err(fault) => return Err(fault),
+            None => {}
         }
         let at = Instant::now();
         let listed = Listed::File(ObjectInfo {

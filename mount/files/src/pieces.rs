@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{Bytes, BytesMut};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
-use weft_store::{Failure, Range, Store, StoreError};
+use weft_store::{Range, Store, StoreError};
 
+use crate::fault::mount_ends;
 use crate::version::{Version, VersionId};
 
 /// Chosen: a miss fetches whole blocks of this size, so that small reads side by side share one.
@@ -238,12 +239,7 @@ async fn outcome(
     match coming.wait_for(Option::is_some).await {
         Ok(outcome) => outcome.clone().expect("it was waited for"),
         // The runtime ends, and with it the fetch.
-        Err(_) => Err(StoreError::new(
-            Failure::Unreachable,
-            "GetObject",
-            &version.key,
-            "the mount ends",
-        )),
+        Err(_) => Err(mount_ends("GetObject", &version.key)),
     }
 }
 
@@ -262,7 +258,7 @@ fn join(mut parts: Vec<Bytes>, range: Range) -> Bytes {
 #[cfg(test)]
 mod tests {
     use weft_store::memory::MemoryStore;
-    use weft_store::{ETag, Objects};
+    use weft_store::{ETag, Failure, Objects};
 
     use super::*;
 

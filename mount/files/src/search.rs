@@ -45,6 +45,15 @@ pub async fn search(core: &Core, parent: u64, name: &str) -> Result<Found, Fault
     ask_for_name(core, parent, &prefix, name).await
 }
 
+/// The same where there may be nothing.
+pub async fn find(core: &Core, parent: u64, name: &str) -> Result<Option<Found>, Fault> {
+    match search(core, parent, name).await {
+        Ok(found) => Ok(Some(found)),
+        Err(fault) if fault.reason == Reason::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
 /// What is known, with an error where nothing has the name.
 fn known(core: &Core, parent: u64, name: &str) -> Result<Option<Result<Found, Fault>>, Fault> {
     let mut nodes = core.nodes();
