@@ -2,9 +2,6 @@
 //! Packets that stand for several sequences: what is lost of them goes again in short ones, and
 //! what a receiver has already it does not take twice (srd-protocol 19).
 
-use std::cell::Cell;
-use std::rc::Rc;
-
 use weft_srd::Origin;
 use weft_wire::Packet;
 
@@ -13,14 +10,15 @@ use crate::pair::World;
 
 /// Two hosts that know each other's round trip, and record what they send from now on.
 fn acquainted(seed: u64) -> World {
-    let mut world = World::new(2, seed);
-    for token in 0..20 {
-        world.post(0, 1, 1000 + token, 500);
-        world.run_for(100 * US);
-    }
-    world.run_until_quiet(10 * MS);
+    let mut world = crate::recovery::acquainted(seed);
     world.recorded = Some(Vec::new());
     world
+}
+
+/// What host 0 sends next is lost.
+fn swallow_one(world: &mut World) {
+    let mut first = true;
+    world.swallow = Box::new(move |from, _, _, _| from == 0 && std::mem::take(&mut first));
 }
 
 /// How many sequences each packet to host 1 stands for.
@@ -61,13 +59,7 @@ fn a_message_of_some_datagrams_is_one_packet_if_their_senders_driver_can_cut_it(
 #[test]
 fn what_is_lost_of_a_long_packet_goes_again_in_short_ones_and_so_does_what_follows() {
     let mut world = acquainted(73);
-    let left = Rc::new(Cell::new(1));
-    let swallows = left.clone();
-    world.swallow = Box::new(move |from, _, _, _| {
-        let lost = from == 0 && swallows.get() > 0;
-        swallows.set(swallows.get() - u32::from(lost));
-        lost
-    });
+    swallow_one(&mut world);
     world.post(0, 1, 1, 12_000);
     world.post(0, 1, 2, 100);
     world.run_until_quiet(100 * MS);
@@ -97,13 +89,7 @@ fn what_is_lost_of_a_long_packet_goes_again_in_short_ones_and_so_does_what_follo
 fn of_a_long_packet_that_comes_late_what_is_missing_is_taken_and_nothing_twice() {
     for seed in 74..84 {
         let mut world = acquainted(seed);
-        let left = Rc::new(Cell::new(1));
-        let swallows = left.clone();
-        world.swallow = Box::new(move |from, _, _, _| {
-            let lost = from == 0 && swallows.get() > 0;
-            swallows.set(swallows.get() - u32::from(lost));
-            lost
-        });
+        swallow_one(&mut world);
         world.post(0, 1, 1, 12_000);
         world.run_for(100 * US);
         let again = counts(world.recorded.as_ref().unwrap());

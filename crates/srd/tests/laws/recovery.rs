@@ -6,7 +6,7 @@ use weft_srd::{Failure, Instant};
 use crate::pair::{MS, SECOND, US, World, config};
 
 /// Two hosts that know each other and have round trips.
-fn acquainted(seed: u64) -> World {
+pub fn acquainted(seed: u64) -> World {
     let mut world = World::new(2, seed);
     for token in 0..20 {
         world.post(0, 1, 1000 + token, 500);

@@ -79,6 +79,19 @@ mod tests {
         (lengths, Vec::new())
     }
 
+    /// A batch without authentication, from its beginning on.
+    fn source<'a>(batch: &'a [Transmit], sends: &'a Sends, cutting: &'a Cutting) -> Source<'a> {
+        Source {
+            batch,
+            ready: &[],
+            sends,
+            seal_bytes: 0,
+            ecn: false,
+            cutting,
+            from: 0,
+        }
+    }
+
     #[test]
     fn a_long_packet_arrives_as_it_was_joined_or_one_by_one() {
         let bind = || UdpSocket::bind(([127, 0, 0, 1], 0).into()).expect("bound");
@@ -99,15 +112,7 @@ mod tests {
         let batch = [transmit];
         for joins in [true, false] {
             cutting.prepare(&batch, 0);
-            let source = Source {
-                batch: &batch,
-                ready: &[],
-                sends: &sends,
-                seal_bytes: 0,
-                ecn: false,
-                cutting: &cutting,
-                from: 0,
-            };
+            let source = source(&batch, &sends, &cutting);
             if joins {
                 let run = GsoBatch::gather(&mut space, &source, true);
                 assert_eq!((run.count(), run.taken_count()), (1, 1));
@@ -122,15 +127,7 @@ mod tests {
         }
         sends.end(batch[0].payload.expect("it has one").token);
         cutting.prepare(&batch, 0);
-        let source = Source {
-            batch: &batch,
-            ready: &[],
-            sends: &sends,
-            seal_bytes: 0,
-            ecn: false,
-            cutting: &cutting,
-            from: 0,
-        };
+        let source = source(&batch, &sends, &cutting);
         assert_eq!(send(&mut space, &from, &source), (1, false), "it has ended");
     }
 }
