@@ -34,7 +34,7 @@ impl AckTimer {
             Body::Receipt(_) => (false, timing.receipt_delay_ns()),
             _ => (false, timing.acknowledgement_delay_ns),
         };
-        if !continues {
+        if matches!(packet.body, Body::Data(_)) {
             self.unacknowledged_count += u32::from(packet.header.further_count);
         }
         self.want(at_once, continues, now_ns, delay_ns);

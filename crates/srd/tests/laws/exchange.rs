@@ -40,7 +40,7 @@ fn messages_in_segments_that_answer_each_other_carry_all_acknowledgements() {
 
 #[test]
 fn long_packets_that_answer_each_other_carry_all_acknowledgements() {
-    for (length, packets) in [(1500, 1), (4096, 1), (8192, 1), (32_000, 2), (64_000, 3)] {
+    for (length, packets) in [(1500, 1), (4096, 1), (8192, 1), (32_000, 1), (64_000, 2)] {
         let mut world = World::new(2, 5);
         let sent = exchange(&mut world, length, 40);
         assert_eq!(sent, [10 * packets, 10 * packets], "{length} bytes");
