@@ -18,9 +18,12 @@ impl SendToken {
     pub const NOBODY: Self = Self(u32::MAX as u64);
 }
 
-/// When a send counts as complete (fi_endpoint(3), completion flags).
+/// When a send counts as complete (fi_cq(3), completion event semantics).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletionLevel {
+    /// Nothing was said. The buffer may be reused, and where that is cheap the route completes it
+    /// by a copy; else as [`Self::Transmit`].
+    Unstated,
     /// The user's buffer may be reused (FI_INJECT_COMPLETE, and fi_inject itself).
     Inject,
     /// The message no longer needs the sender to arrive (FI_TRANSMIT_COMPLETE).

@@ -54,15 +54,17 @@ pub const CLAIM: u64 = 1 << 59;
 /// Binding of a queue: entries only for operations that ask for one (FI_SELECTIVE_COMPLETION).
 pub const SELECTIVE_COMPLETION: u64 = 1 << 59;
 
-/// When a send with these flags is complete. Specified: without a flag, a reliable endpoint
-/// completes at transmission (fi_endpoint(3)).
+/// When a send with these flags is complete. fi_cq(3) gives each flag its meaning and names none
+/// that holds without one.
 #[inline(always)]
 pub(crate) fn level(flags: u64) -> CompletionLevel {
     if flags & (DELIVERY_COMPLETE | MATCH_COMPLETE) != 0 {
         CompletionLevel::Delivery
-    } else if flags & INJECT_COMPLETE != 0 && flags & TRANSMIT_COMPLETE == 0 {
+    } else if flags & TRANSMIT_COMPLETE != 0 {
+        CompletionLevel::Transmit
+    } else if flags & INJECT_COMPLETE != 0 {
         CompletionLevel::Inject
     } else {
-        CompletionLevel::Transmit
+        CompletionLevel::Unstated
     }
 }

@@ -55,6 +55,21 @@ impl Inspection<'_> {
         flow.is_none_or(|flow| flow.sender.in_flight_bytes == 0 && !flow.queue.has_unsent())
     }
 
+    /// Whether a message of so many bytes to a remote can be expected to leave now and to arrive
+    /// without more being done for it: nothing waits before it, at most so much is on its way with
+    /// it, and nothing was lost lately. Fast path.
+    #[inline]
+    pub fn carries_alone(&self, remote: Remote, length_bytes: u64, most_bytes: u64) -> bool {
+        let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
+        flow.is_some_and(|flow| {
+            let sender = &flow.sender;
+            flow.identity.knows_us
+                && !flow.queue.has_unsent()
+                && sender.in_flight_bytes + length_bytes <= most_bytes
+                && sender.ring.has_lost_nothing_lately()
+        })
+    }
+
     /// Whether messages to a remote have bytes that have not left.
     pub fn has_unsent(&self, remote: Remote) -> bool {
         let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());

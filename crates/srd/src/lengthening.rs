@@ -65,8 +65,10 @@ fn stretch(flow: &Flow, piece: Piece, packet_bytes: u16) -> LongPacket {
 
 /// Whether packets of this flow may be long now.
 fn allows(flow: &Flow) -> bool {
-    let ring = &flow.sender.ring;
-    flow.identity.knows_us && ring.next() >= ring.short_until && flow.sender.marks.are_carried()
+    let Flow {
+        identity, sender, ..
+    } = flow;
+    identity.knows_us && sender.ring.has_lost_nothing_lately() && sender.marks.are_carried()
 }
 
 /// So much may leave at once on the path of the batch: within the batch, the window, and what the

@@ -353,3 +353,11 @@ impl OutgoingTable {
             + self.streams.capacity()
     }
 }
+
+/// Somebody waits for the end of the message with this token after all.
+pub(crate) fn await_end(table: &mut OutgoingTable, token: u64) {
+    let mut open = table.slots.iter_mut().flatten();
+    if let Some(outgoing) = open.find(|outgoing| outgoing.token == token) {
+        outgoing.is_awaited = true;
+    }
+}

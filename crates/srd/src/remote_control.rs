@@ -3,6 +3,7 @@
 
 use crate::events::{Event, Failure, Remote};
 use crate::flows::Flows;
+use crate::outgoing::await_end;
 use weft_wire::Segment;
 use weft_wire::time::Instant;
 
@@ -46,6 +47,14 @@ impl RemoteControl<'_> {
         };
         flow.receiver.begin(shared, segment, payload, landing);
         self.flows.settle(self.remote.0, now_ns, true);
+    }
+
+    /// Somebody waits for the end of a message after all, which was posted under this token: its
+    /// last packet asks for an answer, if it has not left.
+    pub fn await_end(&mut self, token: u64) {
+        if let Ok((flow, _)) = self.flows.known_flow(self.remote.0) {
+            await_end(&mut flow.queue.messages, token);
+        }
     }
 
     /// Takes the payload of an [`Event::Message`] back when it was used: the next message is put

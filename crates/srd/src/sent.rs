@@ -158,6 +158,12 @@ impl SentRing {
         self.short_until = self.next() + SHORT_COUNT;
     }
 
+    /// Whether that is long ago.
+    #[inline]
+    pub(crate) fn has_lost_nothing_lately(&self) -> bool {
+        self.next() >= self.short_until
+    }
+
     pub(crate) fn push(&mut self, sent: Sent) -> u64 {
         debug_assert!(self.has_room());
         let sequence = self.next();

@@ -2,8 +2,6 @@
 //! Between the owner and the machine: sends go down, and what arrives goes to the machine and what
 //! comes of it to the owner, at once: from the receive buffer into the user's. Called by transport.
 
-use std::ops::RangeInclusive;
-
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner,
     PostError, Posted, RemoteId, SendOp, TransferError,
@@ -12,6 +10,7 @@ use weft_memory::{BytesView, UserBuffer};
 use weft_srd::{Arrival, Event, Failure, Instant, Machine, Message, Remote, Send};
 
 use crate::arrivals::{Arrivals, Filling, Offered};
+use crate::holding::{Asked, Holding};
 use crate::own::OwnMail;
 use crate::ports::Incoming;
 use crate::remotes::Remotes;
@@ -22,10 +21,6 @@ use crate::statistics::Statistics;
 /// program may rightly receive in another order than it was sent to, so the limit only keeps a
 /// runaway sender from all memory.
 const UNREAD_FREE_BYTES: u64 = 64 << 20;
-
-/// Payloads of this length are copied after they have left, if they leave at once. Chosen: shorter
-/// ones leave in one piece with their head; longer ones wait for the remote's word first.
-const LATE_COPY_BYTES: RangeInclusive<usize> = 4097..=64 << 10;
 
 /// What the machine's reasons are called above.
 pub(crate) fn transfer_error(why: Failure) -> TransferError {
@@ -50,17 +45,6 @@ fn envelope(remote: RemoteId, message: &Message) -> Envelope {
     }
 }
 
-/// Where the payload of a send is while it is under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Holding {
-    /// With the user.
-    Loan,
-    /// In memory of ours.
-    Copy,
-    /// With the user until it has left, and from then on in memory of ours.
-    LateCopy,
-}
-
 /// What became of a send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Handed {
@@ -80,7 +64,6 @@ pub(crate) struct Driver {
     /// Lost remotes whose loss the owner wants to hear of again.
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) statistics: Statistics,
-    pub(crate) copy_limit_bytes: usize,
     pub(crate) own: OwnMail,
     /// What the owner calls ourselves, if it does.
     pub(crate) myself: Option<RemoteId>,
@@ -111,8 +94,9 @@ impl Driver {
         if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
             return Err(PostError::Failed(TransferError::TooLong));
         }
-        let holding = self.holding(op, remote, length_bytes)?;
-        let complete = holding != Holding::Loan && op.level == CompletionLevel::Inject;
+        let asked = Asked { op, length_bytes };
+        let holding = asked.holding(remote, &self.machine, &self.sends)?;
+        let complete = holding != Holding::Loan && asked.ends_when_copied();
         let owner_token = (!complete).then_some(op.token);
         let token = match holding {
             Holding::Copy => self.sends.copy(owner_token, payload),
@@ -145,26 +129,12 @@ impl Driver {
         })
     }
 
-    /// Where the payload of a send is while it is under way.
-    #[inline]
-    fn holding(
-        &self,
-        op: &SendOp,
-        remote: Remote,
-        length_bytes: usize,
-    ) -> Result<Holding, PostError> {
-        let completes = op.level == CompletionLevel::Inject;
-        let may_copy = self.sends.may_copy(length_bytes);
-        if completes && !op.inject && may_copy && LATE_COPY_BYTES.contains(&length_bytes) {
-            // Where nothing is under way it leaves at once.
-            if self.machine.inspect().is_quiet(remote) {
-                return Ok(Holding::LateCopy);
-            }
-        }
-        match op.inject || completes && length_bytes <= self.copy_limit_bytes {
-            true if !may_copy => Err(PostError::Busy),
-            true => Ok(Holding::Copy),
-            false => Ok(Holding::Loan),
+    /// The owner of a send hears of its end after all.
+    #[cold]
+    pub(crate) fn name(&mut self, op: &SendOp, token: u64) {
+        self.sends.name(token, op.token);
+        if let Some(remote) = self.remotes.of_id(op.remote, &mut self.machine) {
+            self.machine.at(remote).await_end(token);
         }
     }
 

@@ -29,8 +29,8 @@
 //! Modules, from the top down:
 //! - [`transport`]: the whole; `route`: what an endpoint asks of it; `published`: what `weft top`
 //!   reads
-//! - `driver`: between owner and machine; `outbox`: datagrams that wait to leave; `host_probe`:
-//!   whether the hosts of silent remotes live
+//! - `driver`: between owner and machine; `holding`: when a payload is copied; `outbox`: datagrams
+//!   that wait to leave; `host_probe`: whether the hosts of silent remotes live
 //! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
 //!   what one call sends; `polling`, `connected`, `connected_polling`: which socket is looked into,
 //!   and how; `authentication`: what leaves and what is let in; `cutting`, `joining`: packets
@@ -47,6 +47,7 @@ mod cutting;
 mod driver;
 mod gso_batch;
 mod heartbeats;
+mod holding;
 mod host_probe;
 mod joining;
 mod local_addresses;

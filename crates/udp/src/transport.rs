@@ -28,9 +28,6 @@ use crate::statistics::Statistics;
 #[path = "transport_tests.rs"]
 mod tests;
 
-/// Payloads up to here are copied when their buffer shall be free at once. Chosen: above, copying
-/// costs more than hearing from the remote.
-const COPY_LIMIT_BYTES: usize = 16 << 10;
 /// How long a closing endpoint waits for word from remotes that it owes something. Chosen: a remote
 /// that computes for longer has our datagrams in its sockets anyway.
 const LINGER_SILENT_NS: Nanos = Nanos(200_000_000);
@@ -97,7 +94,6 @@ impl<P: Ports> Transport<P> {
                 remotes: Remotes::default(),
                 lost_again: Vec::new(),
                 statistics: Statistics::default(),
-                copy_limit_bytes: COPY_LIMIT_BYTES,
                 own: OwnMail::default(),
                 myself: None,
             },
@@ -211,7 +207,7 @@ impl<P: Ports> Transport<P> {
             driver.statistics.copied_messages += 1;
             return Posted::Complete;
         }
-        driver.sends.name(token, op.token);
+        driver.name(op, token);
         Posted::Pending
     }
 

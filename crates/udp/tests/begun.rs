@@ -10,7 +10,7 @@ use weft_contract::{
     PostError, Posted, RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
-use weft_simulated_wire::{Conditions, Wire, open};
+use weft_simulated_wire::{Conditions, Transport, Wire, open};
 
 const MESSAGE_COUNT: u64 = 80;
 /// Steps of both sides after which something hangs.
@@ -129,13 +129,16 @@ impl Owner for Taker {
     }
 }
 
-fn op(tag: u64) -> SendOp {
+/// Sends at these levels may be complete as soon as they were copied.
+const EARLY: [CompletionLevel; 2] = [CompletionLevel::Inject, CompletionLevel::Unstated];
+
+fn op(tag: u64, level: CompletionLevel) -> SendOp {
     SendOp {
         remote: RemoteId(0),
         class: Class::Tagged,
         tag,
         cq_data: None,
-        level: CompletionLevel::Inject,
+        level,
         token: SendToken(tag),
         inject: false,
     }
@@ -159,7 +162,8 @@ fn send_all(conditions: Conditions) -> u64 {
         if posts {
             let length = LENGTHS[random.below(LENGTHS.len())];
             let payload = buffer_of(&content(tag, length));
-            match sends.post_send(&op(tag), &payload) {
+            let level = EARLY[tag as usize % 3 % 2];
+            match sends.post_send(&op(tag, level), &payload) {
                 Ok(Posted::Complete) => {
                     payload.fill(0, BytesView::from_slice(&vec![0xee; length]));
                     tag += 1;
@@ -201,34 +205,113 @@ fn every_message_comes_as_it_was_sent_however_bad_the_wire() {
     }
 }
 
+/// Two endpoints on a wire that does no harm, and what they have heard.
+type Ends = [(Transport, Taker); 2];
+
+fn ends(conditions: Conditions) -> Ends {
+    let wire = Wire::open(conditions);
+    let mut ends = [3000, 4000].map(|port| (open(wire, port), Taker::default()));
+    for (end, other) in [(0, 1), (1, 0)] {
+        let address = ends[other].0.local_address();
+        ends[end].0.add_remote(RemoteId(0), address);
+    }
+    ends
+}
+
+fn progress_of_both([one, other]: &mut Ends) {
+    for _ in 0..200 {
+        one.0.progress(&mut one.1);
+        other.0.progress(&mut other.1);
+    }
+}
+
+/// Messages go and are acknowledged until the two know each other.
+fn meet(ends: &mut Ends) {
+    for tag in 0..10 {
+        let payload = buffer_of(&content(tag, 4_000));
+        let posted = ends[0].0.post_send(&op(tag, EARLY[1]), &payload);
+        assert!(posted.is_ok(), "{posted:?}");
+        progress_of_both(ends);
+    }
+    ends[0].1.sent.clear();
+}
+
 /// Its owner may compute from then on, and call nothing.
 #[test]
 fn what_is_complete_at_once_has_left() {
-    let wire = Wire::open(Conditions::calm(1));
-    let (mut sends, mut sender) = (open(wire, 3000), Taker::default());
-    let (mut takes, mut taker) = (open(wire, 4000), Taker::default());
-    sends.add_remote(RemoteId(0), takes.local_address());
-    takes.add_remote(RemoteId(0), sends.local_address());
-    let mut complete_count = 0;
-    for tag in 0..60 {
-        let length = LENGTHS[tag as usize % LENGTHS.len()];
-        let payload = buffer_of(&content(tag, length));
-        let posted = sends.post_send(&op(tag), &payload).expect("room");
-        let is_known = tag >= 10;
-        for _ in 0..200 {
-            if !is_known || posted == Posted::Pending {
-                sends.progress(&mut sender);
+    for level in EARLY {
+        let mut ends = ends(Conditions::calm(1));
+        meet(&mut ends);
+        let mut complete_count = 0;
+        for tag in 10..60 {
+            let length = LENGTHS[tag as usize % LENGTHS.len()];
+            let payload = buffer_of(&content(tag, length));
+            let posted = ends[0]
+                .0
+                .post_send(&op(tag, level), &payload)
+                .expect("room");
+            let [(sends, sender), (takes, taker)] = &mut ends;
+            for _ in 0..200 {
+                if posted == Posted::Pending {
+                    sends.progress(sender);
+                }
+                takes.progress(taker);
             }
-            takes.progress(&mut taker);
+            let got = taker.landed_count + taker.whole_count;
+            assert_eq!(got, tag + 1, "a message of {length} bytes, {level:?}");
+            complete_count += u32::from(posted == Posted::Complete && length > 16_384);
+            // Whatever is not acknowledged yet.
+            progress_of_both(&mut ends);
         }
-        let got = taker.landed_count + taker.whole_count;
-        assert_eq!(got, tag + 1, "a message of {length} bytes");
-        complete_count += u32::from(is_known && posted == Posted::Complete && length > 16_384);
-        // Whatever is not acknowledged yet.
-        for _ in 0..200 {
-            sends.progress(&mut sender);
-            takes.progress(&mut taker);
+        assert!(complete_count > 10, "long messages complete at once, too");
+    }
+}
+
+/// So memory stays within bounds, and a sender that goes on sending is held back by its remote.
+#[test]
+fn sends_of_which_nothing_is_said_end_at_once_for_128_kib_and_then_with_the_remotes_word() {
+    let mut ends = ends(Conditions::calm(2));
+    meet(&mut ends);
+    let length = 16_000;
+    let mut posted = Vec::new();
+    for tag in 10..30 {
+        let payload = buffer_of(&content(tag, length));
+        let outcome = ends[0].0.post_send(&op(tag, EARLY[1]), &payload);
+        posted.push(outcome.expect("room"));
+    }
+    let at_once = posted.iter().take_while(|one| **one == Posted::Complete);
+    let at_once = at_once.count();
+    assert!((1..=(128 << 10) / length).contains(&at_once), "{at_once}");
+    assert!(posted[at_once..].iter().all(|one| *one == Posted::Pending));
+    let copied_count = ends[0].0.statistics().copied_messages;
+    progress_of_both(&mut ends);
+    assert_eq!(ends[0].1.sent.len(), posted.len() - at_once);
+    assert_eq!(ends[0].0.statistics().copied_messages, copied_count);
+}
+
+/// A sender that computes sends nothing again. So where packets get lost it hears what became of
+/// its message before it does.
+#[test]
+fn after_a_loss_no_send_of_which_nothing_is_said_ends_before_it_is_acknowledged() {
+    let mut ends = ends(Conditions {
+        lost_per_mille: 100,
+        ..Conditions::calm(3)
+    });
+    meet(&mut ends);
+    let is_lossy = |ends: &Ends| ends[0].0.statistics().machine.lost_count > 0;
+    let mut tag = 10;
+    let mut after_loss = 0;
+    while after_loss < 50 {
+        let payload = buffer_of(&content(tag, 20_000));
+        let is_after_loss = is_lossy(&ends);
+        let outcome = ends[0].0.post_send(&op(tag, EARLY[1]), &payload);
+        if is_after_loss {
+            assert_eq!(outcome, Ok(Posted::Pending), "message {tag}");
+            after_loss += 1;
+        }
+        tag += 1;
+        while ends[1].1.landed_count + ends[1].1.whole_count < tag {
+            progress_of_both(&mut ends);
         }
     }
-    assert!(complete_count > 0, "long messages complete at once, too");
 }

@@ -60,11 +60,10 @@ impl Posting {
     /// Whether it is complete as soon as its payload is copied: nothing was said of when, or that
     /// its buffer counts.
     fn ends_when_copied(&self) -> bool {
-        match self.level() {
-            CompletionLevel::Inject => true,
-            CompletionLevel::Transmit => self.flags & flags::TRANSMIT_COMPLETE == 0,
-            CompletionLevel::Delivery => false,
-        }
+        matches!(
+            self.level(),
+            CompletionLevel::Inject | CompletionLevel::Unstated
+        )
     }
 }
 
