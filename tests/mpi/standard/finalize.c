@@ -6,7 +6,11 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum { DATA = 1, BYTES = 200000, SMALL = 100 };
+enum { DATA = 1, BYTES = 200000 };
+
+// What MPI_Send sends, one behind the other.
+static const int lengths[] = {100, 20000, 60000, 8192, 65536};
+enum { COUNT = sizeof lengths / sizeof *lengths };
 
 static void out_of_time(int signal) {
     static const char line[] = "not ok finalize/arrives_late: did not end in time\n";
@@ -23,20 +27,26 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &here);
     if (here == 0) {
         static char room[BYTES + 4096 + MPI_BSEND_OVERHEAD];
-        char *small = patterned(SMALL, 1), *buffered = patterned(BYTES, 2);
+        char *buffered = patterned(BYTES, COUNT);
         MPI_Buffer_attach(room, sizeof room);
-        MPI_Send(small, SMALL, MPI_BYTE, 1, DATA, MPI_COMM_WORLD);
+        for (unsigned i = 0; i < COUNT; i++) {
+            char *from = patterned((size_t)lengths[i], i);
+            MPI_Send(from, lengths[i], MPI_BYTE, 1, DATA, MPI_COMM_WORLD);
+            memset(from, 0, (size_t)lengths[i]);
+            free(from);
+        }
         MPI_Bsend(buffered, BYTES, MPI_BYTE, 1, DATA, MPI_COMM_WORLD);
         memset(buffered, 0, BYTES);
-        free(small);
         free(buffered);
     } else if (here == 1) {
         char *into = filled(BYTES, 0);
         compute(0.2);
-        MPI_Recv(into, BYTES, MPI_BYTE, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        for (size_t i = 0; i < SMALL; i++) bad |= (unsigned char)into[i] != pattern(1, i);
-        MPI_Recv(into, BYTES, MPI_BYTE, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        for (size_t i = 0; i < BYTES; i++) bad |= (unsigned char)into[i] != pattern(2, i);
+        for (unsigned i = 0; i <= COUNT; i++) {
+            size_t length = i < COUNT ? (size_t)lengths[i] : BYTES;
+            MPI_Recv(into, BYTES, MPI_BYTE, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (size_t at = 0; at < length; at++)
+                bad |= (unsigned char)into[at] != pattern(i, at);
+        }
         printf(bad ? "not ok finalize/arrives_late: bytes are wrong\n"
                    : "ok finalize/arrives_late\n");
         fflush(stdout);

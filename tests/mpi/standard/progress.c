@@ -22,6 +22,35 @@ static void small_while_sender_computes(void) {
     }
 }
 
+// MPI_Send has returned, and its buffer is used again: the message arrives though its sender calls
+// nothing more.
+static void middle_while_sender_computes(void) {
+    static const int lengths[] = {10000, 16384, 40000, 65536};
+    enum { COUNT = sizeof lengths / sizeof *lengths, ROUNDS = 12 };
+    for (int round = 0; round < ROUNDS; round++) {
+        int length = lengths[round % COUNT], value = round + 1;
+        if (rank == 0) {
+            char *from = patterned((size_t)length, (unsigned)round);
+            succeeds(MPI_Send(from, length, MPI_BYTE, 1, DATA, MPI_COMM_WORLD));
+            memset(from, 0xee, (size_t)length);
+            // The first ones meet: that takes answers of both.
+            if (round < COUNT)
+                succeeds(MPI_Recv(&value, 1, MPI_INT, 1, ANSWER, MPI_COMM_WORLD,
+                                  MPI_STATUS_IGNORE));
+            else if (!await_outside(0, value, 20))
+                wrong("%d bytes did not arrive while their sender computed", length);
+            free(from);
+        } else if (rank == 1) {
+            char *into = filled((size_t)length, 0);
+            succeeds(MPI_Recv(into, length, MPI_BYTE, 0, DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            expect_pattern(into, (size_t)length, (unsigned)round);
+            set_outside(0, value);
+            if (round < COUNT) succeeds(MPI_Send(&value, 1, MPI_INT, 0, ANSWER, MPI_COMM_WORLD));
+            free(into);
+        }
+    }
+}
+
 // receives_long: rank 1's part of the cases in which rank 0 sends.
 static void receives_long(void) {
     char *into = filled(LONG, 0);
@@ -223,6 +252,7 @@ static void collective_while_in_recv(void) {
 
 static const struct test tests[] = {
     {"small_while_sender_computes", small_while_sender_computes, 2},
+    {"middle_while_sender_computes", middle_while_sender_computes, 2},
     {"long_while_sender_tests", long_while_sender_tests, 2},
     {"long_while_sender_tests_another_request", long_while_sender_tests_another_request, 2},
     {"long_while_sender_probes_another_tag", long_while_sender_probes_another_tag, 2},

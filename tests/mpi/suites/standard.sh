@@ -110,6 +110,11 @@ standard_programs() {
         run_case "standard ${program%%:*}, $mpi, $transport" 60 \
             standard_run "$mpi" "$transport" "${program%%:*}" "${program##*:}" 60
     done
+    # The same between two ranks that talk by datagrams, as hosts do.
+    [ "$transport" = weft ] && for program in progress finalize; do
+        FI_WEFT_ROUTE=srd run_case "standard $program, $mpi, by datagrams" 60 \
+            standard_run "$mpi" "$transport" "$program" 2 60
+    done
     [ "$FULL" = yes ] || return 0
     run_case "standard large, $mpi, $transport" 150 \
         standard_run "$mpi" "$transport" large 2 150
