@@ -145,8 +145,9 @@ impl Testbed {
             keeper,
         };
         testbed.agent = testbed.tell(&["agent"])?.into();
-        for [name, paths, value] in network.faults() {
-            testbed.tell(&[&name, &paths, &value])?;
+        for words in network.faults() {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            testbed.tell(&words)?;
         }
         Ok(testbed)
     }

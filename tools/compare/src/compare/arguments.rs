@@ -114,8 +114,8 @@ pub struct Settings {
     pub hosts: Vec<String>,
     /// Make hosts on this machine for the time of the comparison, joined by one cable (direct) or
     /// by equal-cost paths (paths=4), and compare between them. Behind a comma: rate=500mbit (of
-    /// each path, or none), loss=1 (percent), delay=10ms, mtu=1500, hosts=4. May be given several
-    /// times. Needs root
+    /// each path, or none), loss=1 (percent), delay=10ms, flow=500mbit (most of a flow), mtu=1500,
+    /// hosts=4. May be given several times. Needs root
     #[arg(long = "testbed", value_name = "NETWORK")]
     pub testbeds: Vec<Network>,
     /// Rounds, in each of which every run takes its turn [default: 6; with --quick: 3]

@@ -19,6 +19,8 @@ const MTU_BYTES: RangeInclusive<usize> = 1280..=65535;
 const LOSS_PERCENT: RangeInclusive<f64> = 0.0..=50.0;
 /// Delay of a path in milliseconds (chosen: around the world and back lies below).
 const DELAY_MS: RangeInclusive<f64> = 0.001..=500.0;
+/// What a flow may send where the network limits each, in Mbit/s; the most is the script's.
+const FLOW_MBIT: RangeInclusive<usize> = 1..=1_000_000;
 /// The network that is made where nothing else is said; those of the script.
 const DEFAULT_PATHS: usize = 4;
 const DEFAULT_RATE: &str = "500mbit";
@@ -41,6 +43,8 @@ pub struct Network {
     loss_percent: f64,
     /// One-way delay of every path in milliseconds.
     delay_ms: f64,
+    /// What each flow (addresses and ports) may send, in Mbit/s; `None` for all it likes.
+    flow_mbit: Option<usize>,
     /// Of every link.
     mtu_bytes: usize,
 }
@@ -54,6 +58,7 @@ impl Default for Network {
             rate: Some(DEFAULT_RATE.to_owned()),
             loss_percent: 0.0,
             delay_ms: 0.0,
+            flow_mbit: None,
             mtu_bytes: DEFAULT_MTU_BYTES,
         }
     }
@@ -86,11 +91,13 @@ impl Network {
     }
 
     /// What the script is told once the testbed is up.
-    pub fn faults(&self) -> Vec<[String; 3]> {
-        let fault = |name: &str, value: String| [name.to_owned(), "all".to_owned(), value];
+    pub fn faults(&self) -> Vec<Vec<String>> {
+        let fault = |name: &str, value: String| vec![name.to_owned(), "all".to_owned(), value];
         let loss = (self.loss_percent > 0.0).then(|| fault("loss", self.loss_percent.to_string()));
         let delay = (self.delay_ms > 0.0).then(|| fault("delay", format!("{}ms", self.delay_ms)));
-        loss.into_iter().chain(delay).collect()
+        let limit = |mbit: usize| vec!["flow-limit".to_owned(), mbit.to_string()];
+        let limit = self.flow_mbit.map(limit);
+        loss.into_iter().chain(delay).chain(limit).collect()
     }
 
     /// Sets what one word says.
@@ -114,6 +121,10 @@ impl Network {
                 Some(delay_ms) if DELAY_MS.contains(&delay_ms) => self.delay_ms = delay_ms,
                 _ => return wrong("a time from 1us to 500ms, as 50us or 10ms"),
             },
+            "flow" => match megabits(value) {
+                Some(mbit) if FLOW_MBIT.contains(&mbit) => self.flow_mbit = Some(mbit),
+                _ => return wrong("a rate from 1mbit to 1000gbit, as 500mbit or 5gbit"),
+            },
             _ => return Err(unknown(word)),
         }
         Ok(())
@@ -123,7 +134,7 @@ impl Network {
 fn unknown(word: &str) -> String {
     format!(
         "'{word}' is not understood; write direct, or paths=4, and behind a comma what else is to \
-         be: rate=500mbit, loss=1, delay=10ms, mtu=1500, hosts=4"
+         be: rate=500mbit, loss=1, delay=10ms, flow=500mbit, mtu=1500, hosts=4"
     )
 }
 
@@ -150,6 +161,17 @@ fn milliseconds(value: &str) -> Option<f64> {
     scaled("us", 1000.0).or_else(|| scaled("ms", 1.0))
 }
 
+fn megabits(value: &str) -> Option<usize> {
+    let scaled = |unit, factor| {
+        value
+            .strip_suffix(unit)?
+            .parse::<usize>()
+            .ok()?
+            .checked_mul(factor)
+    };
+    scaled("mbit", 1).or_else(|| scaled("gbit", 1000))
+}
+
 impl FromStr for Network {
     type Err = String;
 
@@ -171,6 +193,12 @@ impl FromStr for Network {
         }
         if is_direct && network.paths.is_some() {
             return Err("direct is one cable without paths; leave direct or paths out".to_owned());
+        }
+        if let (None, Some(mbit)) = (network.paths, network.flow_mbit) {
+            return Err(format!(
+                "flow={mbit}mbit: a switch limits flows, and direct has none; write paths=1 in its \
+                 place"
+            ));
         }
         if network.paths.is_none() && network.hosts != *HOSTS.start() {
             let hosts = network.hosts;
@@ -202,6 +230,9 @@ impl fmt::Display for Network {
         if self.delay_ms > 0.0 {
             write!(formatter, ",delay={}ms", self.delay_ms)?;
         }
+        if let Some(mbit) = self.flow_mbit {
+            write!(formatter, ",flow={mbit}mbit")?;
+        }
         write!(formatter, ",mtu={}", self.mtu_bytes)?;
         if self.hosts != *HOSTS.start() {
             write!(formatter, ",hosts={}", self.hosts)?;
@@ -229,6 +260,10 @@ mod tests {
                 "paths=2,rate=none,loss=1,delay=50us,mtu=1500,hosts=4",
                 "paths=2,rate=none,loss=1,delay=0.05ms,mtu=1500,hosts=4",
             ),
+            (
+                "paths=1,rate=2gbit,flow=1gbit",
+                "paths=1,rate=2gbit,flow=1000mbit,mtu=9000",
+            ),
         ] {
             assert_eq!(network(said).to_string(), name);
             assert_eq!(network(name), network(said));
@@ -244,12 +279,12 @@ mod tests {
             words("paths=2,hosts=4"),
             "--hosts 4 --paths 2 --rate 500mbit --mtu 9000"
         );
-        let faults: Vec<String> = network("paths=1,loss=0.5,delay=2ms")
+        let faults: Vec<String> = network("paths=1,loss=0.5,flow=500mbit,delay=2ms")
             .faults()
             .iter()
             .map(|words| words.join(" "))
             .collect();
-        assert_eq!(faults, ["loss all 0.5", "delay all 2ms"]);
+        assert_eq!(faults, ["loss all 0.5", "delay all 2ms", "flow-limit 500"]);
         assert_eq!(
             network("paths=1,hosts=4").host_names(),
             ["a0", "b1", "a2", "b3"]
@@ -269,6 +304,9 @@ mod tests {
             ("paths=1,loss=51", "from 0 to 50"),
             ("paths=1,loss=NaN", "from 0 to 50"),
             ("paths=1,delay=3", "1us to 500ms"),
+            ("paths=1,flow=0mbit", "from 1mbit to 1000gbit"),
+            ("paths=1,flow=5", "from 1mbit to 1000gbit"),
+            ("direct,flow=500mbit", "write paths=1 in its place"),
             ("paths=1,hosts=1", "from 2 to 64"),
             ("paths=1,paths=2", "stands there twice"),
             ("direct,paths=2", "leave direct or paths out"),
