@@ -43,6 +43,10 @@ pub struct DoctorArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 120,
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub host_timeout: u32,
+    /// Measure, too, whether the network from the first of --hosts to the second limits each flow:
+    /// six seconds of TCP at full speed
+    #[arg(long)]
+    pub flows: bool,
     /// Does what is done without it, too: as it was called when jobs were not tried by themselves
     #[arg(long = "try", hide = true, conflicts_with = "quick")]
     pub trial: bool,
@@ -55,6 +59,12 @@ pub struct DoctorArguments {
     /// Maps a few bytes of another process: the other side of the check of direct access
     #[arg(long, hide = true, value_name = "PID:ADDRESS")]
     pub map_memory: Option<String>,
+    /// Takes TCP flows until its input ends: one side of --flows
+    #[arg(long, hide = true)]
+    pub take_flows: bool,
+    /// Gives so many TCP flows to an address: the other side
+    #[arg(long, hide = true, value_name = "ADDRESS:PORT,COUNT")]
+    pub give_flows: Option<String>,
 }
 
 /// The words of `weft info`.

@@ -18,6 +18,7 @@ use weft_launch::remote_shell::RemoteShell;
 use crate::check::Check;
 use crate::examination::{Counts, Examination};
 use crate::facts::Facts;
+use crate::flows::{Flows, FlowsFault};
 
 /// What `weft doctor --json` of a host says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -84,6 +85,12 @@ pub struct Hosts {
     pub exit_code: u8,
     /// Facts that are not alike: name, value, and the hosts with this value.
     pub differences: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    /// One flow and several between the first two hosts, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Flows>,
+    /// Why that could not be measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows_failure: Option<String>,
     /// Each host, in the order in which they were named.
     pub hosts: Vec<Host>,
 }
@@ -236,11 +243,24 @@ fn judge(hosts: Vec<Host>) -> Hosts {
     Hosts {
         exit_code,
         differences,
+        flows: None,
+        flows_failure: None,
         hosts,
     }
 }
 
 impl Hosts {
+    /// With what was measured between the first two of them. That it could not be is a warning.
+    pub fn add_flows(&mut self, measured: Result<Flows, FlowsFault>) {
+        match measured {
+            Ok(flows) => self.flows = Some(flows),
+            Err(why) => {
+                self.flows_failure = Some(why.to_string());
+                self.exit_code = self.exit_code.max(1);
+            }
+        }
+    }
+
     /// For people: a line for each host, what is wrong there, and what differs.
     #[must_use]
     pub fn text(&self) -> String {
@@ -274,6 +294,12 @@ impl Hosts {
         }
         if self.differences.is_empty() {
             text.push_str("the hosts that were reached are alike\n");
+        }
+        if let Some(flows) = &self.flows {
+            text.push_str(&flows.text());
+        }
+        if let Some(why) = &self.flows_failure {
+            let _ = writeln!(text, "flows were not measured: {why}");
         }
         text
     }
@@ -326,6 +352,21 @@ mod tests {
         ] {
             assert!(text.contains(line), "{text}");
         }
+    }
+
+    #[test]
+    fn flows_that_could_not_be_measured_are_a_warning() {
+        let mut found = judge(vec![host("a", &[], 0.0, 0), host("b", &[], 0.0, 0)]);
+        found.add_flows(Err(FlowsFault::Silent {
+            host: "b".to_owned(),
+            seconds: 1,
+        }));
+        assert_eq!(found.exit_code, 1);
+        assert!(
+            found
+                .text()
+                .contains("flows were not measured: b: no answer")
+        );
     }
 
     #[test]

@@ -17,7 +17,8 @@
 //!   tries the first two with `weft` as the other process. `contact`, `network`: addresses and
 //!   datagrams. `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup`
 //!   read its files.
-//! - `hosts`: the doctor on each host of a job, and what differs of their `facts`.
+//! - `hosts`: the doctor on each host of a job, and what differs of their `facts`. `flows`: whether
+//!   the network between two of them limits each flow.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
 //!   table.
 //! - `measure`: the copy methods for a long message, timed. `top`: the live endpoints of this user,
@@ -36,6 +37,7 @@ pub mod contact;
 pub mod direct;
 pub mod examination;
 pub mod facts;
+pub mod flows;
 pub mod heap;
 pub mod hosts;
 pub mod info;
@@ -117,6 +119,10 @@ fn on_hosts(arguments: &DoctorArguments) -> Result<Option<u8>, Fault> {
     let list = match (&arguments.hosts, &arguments.hostfile) {
         (Some(list), _) => weft_launch::hosts::from_list(list)?,
         (_, Some(path)) => weft_launch::hosts::from_file(path)?,
+        _ if arguments.flows => {
+            let text = "--flows measures between two hosts; name them: --hosts a,b";
+            return Err(Fault::Usage(text.to_owned()));
+        }
         _ => return Ok(None),
     };
     let names: Vec<String> = list.into_iter().map(|host| host.name).collect();
@@ -136,7 +142,10 @@ fn on_hosts(arguments: &DoctorArguments) -> Result<Option<u8>, Fault> {
         false => &["doctor", "--json"],
     };
     let patience = Duration::from_secs(arguments.host_timeout.into());
-    let found = hosts::examine(&shell, &program, &names, words, patience);
+    let mut found = hosts::examine(&shell, &program, &names, words, patience);
+    if arguments.flows {
+        found.add_flows(flows::measure(&shell, &program, &names, patience));
+    }
     let output = if arguments.json {
         json(&found)
     } else {
@@ -151,12 +160,15 @@ fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
         read_memory,
         map_memory,
         visit,
+        give_flows,
         ..
     } = arguments;
-    match (read_memory, map_memory, visit) {
+    match (read_memory, map_memory, visit, give_flows) {
         (Some(target), ..) => Some(single_copy::read_memory(target)),
-        (_, Some(target), _) => Some(direct::map_memory(target)),
-        (.., Some(name)) => Some(meeting::visit(name).map_err(FetchError::from)),
+        (_, Some(target), ..) => Some(direct::map_memory(target)),
+        (_, _, Some(name), _) => Some(meeting::visit(name).map_err(FetchError::from)),
+        (.., Some(words)) => Some(flows::give(words).map_err(FetchError::from)),
+        _ if arguments.take_flows => Some(flows::take().map_err(FetchError::from)),
         _ => None,
     }
 }

@@ -26,6 +26,7 @@ const DATAGRAMS: &str = "datagrams";
 const JOINED: &str = "joined datagrams";
 const BUFFERS: &str = "socket buffers";
 const PATHS: &str = "paths";
+const FLOWS: &str = "limits of flows";
 const HOSTS: &str = "other hosts";
 
 /// What a datagram takes besides its bytes: headers of IP and UDP.
@@ -67,6 +68,7 @@ pub fn checks(tree: &Tree) -> Vec<Check> {
         joined(send_joined(first)),
         buffers(burst(first), tree.number("/proc/sys/net/core/rmem_max")),
         paths(&used, carried_pairs(&used)),
+        flows(tree.text("/sys/class/dmi/id/sys_vendor").as_deref()),
         hosts(),
     ]
 }
@@ -294,6 +296,23 @@ fn paths(used: &[IpAddr], tried: io::Result<(usize, usize)>) -> Check {
     }
 }
 
+/// Whether the cloud of this machine is known to limit each flow. Source: "Amazon EC2 instance
+/// network bandwidth" of the EC2 User Guide.
+fn flows(vendor: Option<&str>) -> Check {
+    let why = "some clouds limit what a flow (addresses and ports) may send; a message over many \
+               paths is as many flows, where one connection of TCP stays at the limit of one";
+    let how = "weft doctor --hosts HOST,HOST --flows measures one flow and eight between two hosts";
+    match vendor {
+        Some("Amazon EC2") => Check::ok(
+            FLOWS,
+            "Amazon EC2 limits a flow to 5 Gbit/s, 10 within a cluster placement group; Weft's 64 \
+             paths are as many flows (read, not measured)",
+            why,
+        ),
+        _ => Check::ok(FLOWS, "one host cannot tell what is between hosts", why).not_tried(how),
+    }
+}
+
 /// Nobody else is asked from here.
 fn hosts() -> Check {
     Check::ok(
@@ -384,6 +403,14 @@ mod tests {
         let nobody = datagrams(&[], first, |_| Err(io::Error::other("unused")));
         assert_eq!(nobody.status, Status::Fail);
         assert_eq!(joined(Err(lost())).status, Status::Warn);
+    }
+
+    #[test]
+    fn a_cloud_that_limits_flows_is_known_by_its_vendor() {
+        assert_eq!(flows(Some("QEMU")).status, Status::NotTried);
+        assert!(flows(None).how.contains("--flows"));
+        let cloud = flows(Some("Amazon EC2"));
+        assert!(cloud.status == Status::Ok && cloud.value.contains("5 Gbit/s"));
     }
 
     #[test]
