@@ -26,6 +26,7 @@ pub mod program;
 pub mod rounds;
 pub mod table;
 
+use crate::compare::access::Testbeds;
 use crate::error::Error;
 use crate::exit::refuse;
 use arguments::Settings;
@@ -74,6 +75,8 @@ pub fn measure(settings: &Settings) -> Result<rounds::Record, Error> {
     if !missing.is_empty() {
         return Err(Error::Missing(list::explained(program, &missing)));
     }
+    let testbeds = Testbeds::up(settings.testbed.as_slice())?;
+    let access = testbeds.access(&settings.place());
     let folder = tempfile::Builder::new()
         .prefix("weft-app-")
         .tempdir()
@@ -87,7 +90,7 @@ pub fn measure(settings: &Settings) -> Result<rounds::Record, Error> {
     program
         .prepare(&input, settings.size())
         .map_err(|error| error.about(format!("the input for {}", program.title())))?;
-    let record = rounds::all(settings, program, folder.path());
+    let record = rounds::all(settings, program, folder.path(), &access);
     if let Some(place) = &settings.keep {
         folder::copy(folder.path(), place)?;
     }

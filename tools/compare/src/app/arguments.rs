@@ -5,6 +5,8 @@
 
 use super::list;
 use super::program::Size;
+use crate::compare::place::Place;
+use crate::testbed::network::Network;
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::ffi::OsString;
@@ -36,13 +38,9 @@ pub struct Settings {
     /// What to run: hpcc, lammps, gromacs or openfoam
     #[arg(value_name = "PROGRAM", value_parser = known)]
     pub program: String,
-    /// Transports, as `weft run --transport` knows them
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "TRANSPORT,...",
-        default_value = "weft,native,tcp"
-    )]
+    /// Transports, as `weft run --transport` knows them [default: weft,native,tcp; between hosts:
+    /// weft,tcp]
+    #[arg(long, value_delimiter = ',', value_name = "TRANSPORT,...")]
     pub transports: Vec<String>,
     /// Instead of --transports: Weft with the variables K=V, called NAME; given twice or more,
     /// these are compared
@@ -59,6 +57,14 @@ pub struct Settings {
     /// The MPI that the program is linked to, as `weft run --mpi` knows it
     #[arg(long, value_name = "MPI", default_value = "debian-openmpi")]
     pub mpi: String,
+    /// Hosts of the ranks, as `weft run --hosts` takes them; the folder of the runs (TMPDIR) must
+    /// be the same on all of them
+    #[arg(long, value_name = "HOST,...")]
+    pub hosts: Option<String>,
+    /// Make hosts on this machine for the time of the runs, as `weft bench compare --testbed` does:
+    /// direct, or paths=4,rate=500mbit,loss=1. Needs root
+    #[arg(long, value_name = "NETWORK", conflicts_with = "hosts")]
+    pub testbed: Option<Network>,
     /// Ranks
     #[arg(
         short = 'n',
@@ -97,6 +103,15 @@ impl Settings {
     /// Runs over each transport.
     pub fn rounds(&self) -> usize {
         usize::from(self.rounds.unwrap_or(if self.quick { 3 } else { 5 }))
+    }
+
+    /// Where the ranks run.
+    pub fn place(&self) -> Place {
+        match (&self.testbed, &self.hosts) {
+            (Some(network), _) => Place::of_testbed(network),
+            (_, Some(hosts)) => Place::of_hosts(hosts),
+            _ => Place::default(),
+        }
     }
 
     /// Who takes part, in the order of the command line.
@@ -155,7 +170,14 @@ fn is_assignment(text: &str) -> bool {
 /// Wrong usage, or a question for help.
 pub fn parse(words: Vec<OsString>) -> Result<Settings, clap::Error> {
     let name = std::iter::once(OsString::from("weft bench app"));
-    let settings = Settings::try_parse_from(name.chain(words))?;
+    let mut settings = Settings::try_parse_from(name.chain(words))?;
+    if settings.transports.is_empty() {
+        let usual: &[&str] = match settings.place().is_here() {
+            true => &["weft", "native", "tcp"],
+            false => &["weft", "tcp"],
+        };
+        settings.transports = usual.iter().map(|name| (*name).to_owned()).collect();
+    }
     let complain = |text: String| clap::Error::raw(ErrorKind::ValueValidation, text + "\n");
     let mut seen = std::collections::BTreeSet::new();
     for entrant in settings.entrants() {
@@ -207,6 +229,11 @@ mod tests {
             (&["hpcc", "-n", "0"], "0"),
             (&["hpcc", "--case", "cavity"], "only openfoam"),
             (&["openfoam", "--case", "submarine"], "submarine"),
+            (&["hpcc", "--testbed", "paths=0"], "from 1 to 64"),
+            (
+                &["hpcc", "--testbed", "direct", "--hosts", "a,b"],
+                "--hosts",
+            ),
             (&["hpcc", "--variant", "shared"], "'shared'"),
             (&["hpcc", "--variant", "a:K=V,B"], "'B'"),
             (
@@ -234,6 +261,9 @@ mod tests {
         let usual = parsed(&["lammps", "--rounds", "7"]).expect("good usage");
         assert_eq!((usual.size(), usual.rounds()), (Size::Usual, 7));
         assert_eq!(usual.transports, ["weft", "native", "tcp"]);
+        let between = parsed(&["lammps", "--testbed", "direct"]).expect("good usage");
+        assert_eq!(between.transports, ["weft", "tcp"]);
+        assert_eq!(between.place().hosts, "a0,b1");
     }
 
     #[test]

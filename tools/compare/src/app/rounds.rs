@@ -34,6 +34,8 @@ pub struct Record {
     pub result_name: String,
     /// Ranks.
     pub ranks: u16,
+    /// Where they ran, as ` on a,b`; empty for this machine.
+    pub place: String,
     /// The MPI.
     pub mpi: String,
     /// Transports that ran, in the order of the command line.
@@ -92,10 +94,16 @@ impl Record {
 ///
 /// # Errors
 /// When no transport can run here, or this program cannot be found.
-pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<Record, Error> {
+pub fn all(
+    settings: &Settings,
+    program: &dyn Program,
+    folder: &Path,
+    access: &Access,
+) -> Result<Record, Error> {
     let weft = std::env::current_exe().map_err(Error::start("weft"))?;
     let mut record = Record {
         title: format!("{}, {}", program.title(), program.input(settings.size())),
+        place: settings.place().to_string(),
         result_name: program.result_name().to_owned(),
         ranks: settings.ranks,
         mpi: settings.mpi.clone(),
@@ -108,7 +116,7 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
             mpi: settings.mpi.clone(),
             transport: entrant.transport.clone(),
         };
-        let can = dry_run(&weft, &configuration, &Access::default(), 2);
+        let can = dry_run(&weft, &configuration, access, 2);
         match &can {
             Ok(_) => record.transports.push(entrant.name.clone()),
             Err(reason) => record.left_out.push(format!("{}: {reason}", entrant.name)),
@@ -123,6 +131,7 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
         settings,
         program,
         folder,
+        access,
         weft: &weft,
         reference: None,
         differ: false,
@@ -146,6 +155,7 @@ struct Rounds<'a> {
     settings: &'a Settings,
     program: &'a dyn Program,
     folder: &'a Path,
+    access: &'a Access,
     weft: &'a Path,
     /// The first run's name and result: all others must have the same.
     reference: Option<(String, Vec<String>)>,
@@ -236,7 +246,8 @@ impl Rounds<'_> {
     }
 
     fn command(&self, entrant: &Entrant, words: &[String]) -> Vec<OsString> {
-        let mut command: Vec<OsString> = vec![self.weft.into(), "run".into()];
+        let mut command = self.access.enter.clone();
+        command.extend([self.weft.into(), "run".into()]);
         let (ranks, seconds) = (
             self.settings.ranks.to_string(),
             self.settings.timeout.to_string(),
@@ -253,6 +264,7 @@ impl Rounds<'_> {
             &seconds,
         ];
         command.extend(options.map(OsString::from));
+        command.extend(self.access.options.iter().cloned());
         // A single rank has nobody to send to.
         if entrant.transport == "weft" && self.settings.ranks > 1 {
             command.push("--require-weft".into());

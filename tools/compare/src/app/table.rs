@@ -35,8 +35,8 @@ pub fn summary(record: &Record, transport: &str, figure: &Measured) -> Option<Su
 /// For people.
 pub fn text(record: &Record) -> String {
     let mut text = format!(
-        "# {}\n# {} ranks, {}, {} rounds; median, tenth and ninetieth percentile",
-        record.title, record.ranks, record.mpi, record.rounds
+        "# {}\n# {} ranks{}, {}, {} rounds; median, tenth and ninetieth percentile",
+        record.title, record.ranks, record.place, record.mpi, record.rounds
     );
     if let Some(base) = record.base() {
         let _ = write!(
@@ -96,6 +96,7 @@ pub fn json(record: &Record) -> String {
         "type": "header",
         "title": record.title,
         "ranks": record.ranks,
+        "place": record.place.trim_start_matches(" on "),
         "mpi": record.mpi,
         "rounds": record.rounds,
         "transports": record.transports,
