@@ -20,7 +20,7 @@
 //! - [`record`]: all that was found out; [`journal`]: the file that keeps it from run to run
 //! - [`selection`]: which runs count; [`analysis`]: medians, means, confidence; [`ratio`]: one
 //!   configuration over another; [`reach`]: the goals; [`thresholds`]: what must not get worse
-//! - [`cpu`]: the processor time that messages cost
+//! - [`cpu`]: the processor time that messages cost; [`tails`]: the slowest messages
 //! - [`caveats`]: what a reader must know; [`table`] and [`pages`]: for people; [`files`]: for
 //!   programs
 
@@ -47,6 +47,7 @@ pub mod record;
 pub mod run;
 pub mod selection;
 pub mod table;
+pub mod tails;
 pub mod thresholds;
 
 use crate::error::Error;

@@ -25,6 +25,10 @@ pub struct Figures {
     /// Processor time of all ranks for a message, or for an operation of a collective, in
     /// microseconds.
     pub cpu_us: Column,
+    /// 99th percentile of each run's iterations.
+    pub p99: Column,
+    /// That of one in a thousand.
+    pub p999: Column,
 }
 
 /// What is compared.
@@ -165,9 +169,12 @@ fn by_size(runs: &Counted<'_>, rounds: usize) -> BTreeMap<usize, Figures> {
                 medians: vec![None; rounds],
                 means: vec![None; rounds],
                 cpu_us: vec![None; rounds],
+                p99: vec![None; rounds],
+                p999: vec![None; rounds],
             });
             figures.cpu_us[*round] = row.cpu_us.filter(|time| *time > 0.0);
             figures.medians[*round] = Some(row.median);
+            (figures.p99[*round], figures.p999[*round]) = (row.p99, row.p999);
             figures.means[*round] = (row.value > 0.0).then_some(row.value);
         }
     }

@@ -13,6 +13,7 @@ use super::environment::libfabric_beside;
 use super::ratio::{Ratio, calibration};
 use super::reach;
 use super::record::{Entrant, Turn, unit};
+use super::tails;
 use super::thresholds::Outcome;
 use super::{caveats, journal, pages};
 use crate::error::Error;
@@ -163,6 +164,7 @@ fn results(analysis: &Analysis<'_>) -> Vec<Value> {
             "ratio_to_native": analysis.to_native(workload, configuration, size),
             "ratio_to_best": analysis.to_best(workload, configuration, size),
             "cpu": cpu::cost(analysis, workload, configuration, size),
+            "tails": tails::of(analysis, workload, configuration, size),
             "ratio_to_before": before::to_before(analysis, workload, configuration, size),
         }));
     });

@@ -11,6 +11,7 @@ use super::configuration::{Configuration, PLAIN, Run, Workload};
 use super::launches::{Launches, dry_run, run_options};
 use super::place::Place;
 use super::record::{Command as Written, Entrant, Matrix};
+use super::tails;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -237,6 +238,9 @@ fn command(
     if let Some(sizes) = settings.sizes.as_deref().filter(|_| benchmark.sized) {
         say(&["-m", sizes]);
     }
+    if tails::wanted(workload) {
+        say(&[tails::WANTED]);
+    }
     Some(words)
 }
 
@@ -280,6 +284,13 @@ mod tests {
             "/bin/weft run --mpi mpich --transport native -n 2 --quiet --timeout 60 -- \
              /bin/weft bench latency --json --repeat-scale 0.1 --size-time 0.1 -m 8:64"
         );
+    }
+
+    #[test]
+    fn latencies_between_hosts_say_their_tails() {
+        let between = settings(&["--testbed", "direct"]);
+        assert!(words(&between, "weft", "latency").ends_with(" -z99,99.9"));
+        assert!(!words(&between, "weft", "bw").contains("-z"));
     }
 
     #[test]

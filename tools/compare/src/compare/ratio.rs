@@ -166,7 +166,7 @@ impl Analysis<'_> {
         Figures {
             medians: of(|figures| &figures.medians),
             means: of(|figures| &figures.means),
-            cpu_us: Column::new(),
+            ..Figures::default()
         }
     }
 

@@ -300,7 +300,7 @@ fn limit(
     let limits = Figures {
         means: limits.clone(),
         medians: limits,
-        cpu_us: Vec::new(),
+        ..Figures::default()
     };
     Some((leader.to_string(), Ratio::of(figures, &limits)?))
 }

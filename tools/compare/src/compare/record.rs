@@ -138,7 +138,7 @@ impl Turn {
 }
 
 /// One message size of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Message size.
     pub size_bytes: usize,
@@ -150,6 +150,12 @@ pub struct Row {
     /// microseconds; `None` in comparisons from before it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us: Option<f64>,
+    /// Percentiles of its iterations in microseconds, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99: Option<f64>,
+    /// That of one in a thousand.
+    #[serde(default, rename = "p99.9", skip_serializing_if = "Option::is_none")]
+    pub p999: Option<f64>,
 }
 
 /// All of it.

@@ -109,13 +109,16 @@ mod tests {
     #[test]
     fn rows_are_read_among_other_lines() {
         let script = r#"echo hello; echo '{"type":"header","mpi":"M","library":"/l","ranks":2}'
-            echo '{"type":"row","size_bytes":8,"value":0.9,"median":0.5,"cpu_us":1.5}'"#;
+            echo '{"type":"row","size_bytes":8,"value":0.9,"median":0.5,"cpu_us":1.5,'\
+            '"p99.9":7.0}'"#;
         let expected = Outcome {
             rows: vec![Row {
                 size_bytes: 8,
                 value: 0.9,
                 median: 0.5,
                 cpu_us: Some(1.5),
+                p999: Some(7.0),
+                ..Row::default()
             }],
             mpi: "M".into(),
             library: "/l".into(),

@@ -12,6 +12,7 @@ use super::configuration::{self, Configuration, Workload};
 use super::ratio::Ratio;
 use super::reach::{self, Check};
 use super::record::{better, unit};
+use super::tails;
 use std::fmt::Write;
 use weft_chart::axis::{bytes, figure};
 use weft_statistics::interval::{Better, Interval, percent};
@@ -119,6 +120,7 @@ fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {
         }
         text.push('\n');
     }
+    text.push_str(&tails::text(analysis, workload, &mine, &shown(&sizes)));
     text
 }
 

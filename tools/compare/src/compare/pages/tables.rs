@@ -9,6 +9,7 @@ use crate::compare::configuration::{self, Configuration, Workload};
 use crate::compare::cpu::{self, Cost};
 use crate::compare::reach::{Check, Verdict};
 use crate::compare::record::unit;
+use crate::compare::tails::{self, Tails};
 use weft_chart::axis::figure;
 use weft_chart::table::{Cell, Table, Tone};
 use weft_statistics::interval::{Interval, percent};
@@ -47,16 +48,24 @@ const BEFORE: &str = "to before";
 /// Heads of further columns where runs say what processor time they took.
 const CPU: [&str; 3] = ["CPU s/10\u{2076}", "CPU s/GB", "CPU to native"];
 
+/// And where runs say their slowest messages.
+const TAILS: [&str; 4] = ["p99", "p99.9", "p99 to native", "p99.9 to native"];
+
 /// Every figure of some workloads.
 pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
     let first = group[0];
     let has_cpu = cpu::is_known(analysis);
+    let has_tails = tails::are_known(analysis, group);
     let mut rows = Vec::new();
     for workload in group {
         for configuration in analysis.record.configurations(workload) {
             for size in analysis.sizes(workload, configuration) {
                 let cells = row(analysis, workload, configuration, size);
                 rows.extend(cells.map(|mut cells| {
+                    if has_tails {
+                        let own = tails::of(analysis, workload, configuration, size);
+                        cells.extend(slowest(own));
+                    }
                     if has_cpu {
                         cells.extend(cost(cpu::cost(analysis, workload, configuration, size)));
                     }
@@ -68,12 +77,14 @@ pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
     let has_before = analysis.record.matrix.has_variant(configuration::BEFORE);
     let before = has_before.then(|| BEFORE.to_owned());
     let cpu = if has_cpu { &CPU[..] } else { &[] };
+    let tails = if has_tails { &TAILS[..] } else { &[] };
     Table {
         caption: format!("{} ({})", first.benchmark, unit(&first.benchmark)),
         columns: COLUMNS
             .map(str::to_owned)
             .into_iter()
             .chain(before)
+            .chain(tails.iter().map(|head| (*head).to_owned()))
             .chain(cpu.iter().map(|head| (*head).to_owned()))
             .collect(),
         rows,
@@ -116,6 +127,22 @@ fn row(
         cells.push(ratio(before.map(|ratio| ratio.of_medians)));
     }
     Some(cells)
+}
+
+/// The columns of [`TAILS`].
+fn slowest(tails: Option<Tails>) -> [Cell; 4] {
+    let number = |interval: Option<Interval>| {
+        interval.map_or(Cell::text("-"), |found| {
+            Cell::number(figure(found.value), found.value)
+        })
+    };
+    let of = |part: fn(&Tails) -> Option<Interval>| tails.as_ref().and_then(part);
+    [
+        number(of(|tails| Some(tails.p99))),
+        number(of(|tails| Some(tails.p999))),
+        ratio(of(|tails| tails.p99_to_native)),
+        ratio(of(|tails| tails.p999_to_native)),
+    ]
 }
 
 /// The columns of [`CPU`].

@@ -49,6 +49,7 @@ pub fn turn(run: &Run, round: usize, rows: &[(usize, f64)]) -> Turn {
                 value: *value,
                 median: *value,
                 cpu_us: Some(*value * 2.0),
+                ..Row::default()
             })
             .collect(),
         failure: None,
