@@ -32,7 +32,7 @@
 #                                        it carries in 5 ms, and a burst of 128 kB); what it lets
 #                                        through at once is then 16 kB. Needs an MTU below that
 #   testbed.sh NAME flow-limit MBIT      drops what a flow (addresses and ports) sends beyond this
-#                                        rate, as some clouds do; 0 ends that
+#                                        rate, and a burst of 128 kB, as some clouds do; 0 ends that
 #   testbed.sh NAME mtu PATH BYTES
 #   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B (of
 #                                        cables: bytes)
@@ -49,6 +49,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 STATE=${WEFT_TESTBED_STATE:-/run/weft-testbed}
+# What a flow may send at once where flows are limited.
+FLOW_BURST_BYTES=128000
 
 die() { printf 'testbed.sh: %s\n' "$*" >&2; exit 2; }
 
@@ -445,11 +447,19 @@ cmd_buffer() {
     for p in $list; do set_buffer "$p" "$2"; done
 }
 
-# Both switches forward every packet; the first one that sees a flow polices it.
+# Both switches forward every packet; the first one that sees a flow polices it. It counts packets,
+# not bytes: the bucket of a limit of bytes holds a whole second besides its burst
+# (net/netfilter/nft_limit.c), one of packets just its burst. So each counts as full, and hosts send
+# single ones.
 cmd_flow_limit() {
-    local s family
+    local s h family mtu segments=1
     is_cabled && die "$NAME has no switch that could limit flows (it was made with --cables)"
     number 'the limit' "$1" 0 1000000
+    mtu=$(ip -n "$NAME-s0" -o link show dev h0 | sed 's/.* mtu \([0-9]*\) .*/\1/')
+    [ "$1" != 0 ] || segments=65535
+    while read -r h; do
+        ip -n "$NAME-$h" link set eth0 gso_max_segs $segments
+    done <"$DIR/names"
     for s in s0 s1; do
         in_ns "$s" nft 'add table inet police; delete table inet police'
         [ "$1" != 0 ] || continue
@@ -461,7 +471,8 @@ cmd_flow_limit() {
                     flags dynamic; size 65535; timeout 60s; }
                 add rule inet police c iifname \"h*\" meta l4proto { tcp, udp } \
                     add @of_$family { $family saddr . th sport . th dport \
-                    limit rate over $(($1 * 125)) kbytes/second burst 128 kbytes } counter drop"
+                    limit rate over $(($1 * 125000 / mtu + 1))/second \
+                    burst $((FLOW_BURST_BYTES / mtu)) packets } counter drop"
         done
     done
 }
