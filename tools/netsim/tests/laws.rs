@@ -78,6 +78,44 @@ fn an_incast_of_messages_that_ask_for_no_credit_recovers_from_its_drops() {
     assert!(row.max < 2.0, "{}", row.max);
 }
 
+/// Worst and 99th percentile of slowdown over 64 paths, and the worst over one.
+fn middle(words: &str) -> (f64, f64, f64) {
+    let many = simulate(&format!("{words} --alone"));
+    let one = simulate(&format!("{words} --alone --paths 1"));
+    let (many, one) = (&many.rows[0], &one.rows[0]);
+    println!(
+        "{words}: {:.2} {:.2}, one path {:.2}",
+        many.p99, many.max, one.max
+    );
+    assert_eq!(many.unfinished + one.unfinished, 0, "{words}");
+    (many.p99, many.max, one.max)
+}
+
+/// With 1024 hosts: docs/lab/2026-11-24-middle-sizes-on-a-thousand-hosts.md.
+#[test]
+fn middle_sizes_of_a_permutation_are_at_most_twice_the_ideal_and_better_than_over_one_path() {
+    for bytes in [16 << 10, 64 << 10, 256 << 10] {
+        let (p99, max, one_max) = middle(&format!("permutation --hosts 64 --bytes {bytes}"));
+        assert!(p99 <= 1.9 && max <= 2.2, "{bytes} bytes: {p99}, {max}");
+        assert!(max <= one_max, "{bytes} bytes: {max}, one path {one_max}");
+    }
+}
+
+#[test]
+fn middle_sizes_of_an_all_to_all_are_at_most_half_behind_the_ideal() {
+    for bytes in [16 << 10, 64 << 10] {
+        let (p99, max, one_max) = middle(&format!("alltoall --hosts 32 --bytes {bytes}"));
+        assert!(p99 <= 1.5 && max <= 1.5, "{bytes} bytes: {p99}, {max}");
+        assert!(max <= one_max, "{bytes} bytes: {max}, one path {one_max}");
+    }
+}
+
+#[test]
+fn an_incast_of_64_kib_from_127_hosts_takes_at_most_twice_the_ideal() {
+    let (_, max, _) = middle("incast --hosts 128 --bytes 65536");
+    assert!(max <= 2.0, "{max}");
+}
+
 #[test]
 fn a_broken_spine_costs_less_than_a_millisecond() {
     let report = simulate("spine-failure --hosts 32 --bytes 1000000 --alone");
