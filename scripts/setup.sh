@@ -231,6 +231,8 @@ test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammp
 browser_packages=(chromium chromium-driver fonts-dejavu-core)
 # For the benchmark with threads of Intel MPI.
 openmp_packages=(libomp5-14)
+# Programs in Fortran over Open MPI and Intel MPI.
+fortran_packages=(gfortran)
 # Readers of what `make install` installs.
 install_packages=(man-db environment-modules)
 
@@ -263,6 +265,7 @@ if [ "$tier" = test ]; then
     want_packages "${browser_packages[@]}"
     want_packages "${program_packages[@]}"
     want_packages "${openmp_packages[@]}"
+    want_packages "${fortran_packages[@]}"
     want_packages "${install_packages[@]}"
     want_packages "${mount_packages[@]}"
 fi

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
- * Random collectives against the MPI's own results: each call is made by its first name, which a
- * preloaded library may serve, and by its second (PMPI_), which nobody does. Communicators are
- * split, duplicated and freed in the middle; messages travel in between. Reductions of floating
- * point numbers are of small whole numbers, so that every order gives the same bits.
+ * Random collectives against the MPI's own results: each call is made by a name that a preloaded
+ * library may serve, every fourth one by its second (PMPI_), and by the MPI's own function.
+ * Communicators are split, duplicated and freed in the middle; messages travel in between.
+ * Reductions of floating point numbers are of small whole numbers: every order gives the same bits.
  *
  *   random CASES SEED
  *
  * Ends with `N cases are right, seed S`, or says which case was wrong. */
-#include <mpi.h>
+#define _GNU_SOURCE
+#include "own.h"
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#define CALL(name) (case_number % 4 ? MPI_##name : PMPI_##name)
 enum { COMMUNICATORS = 6, ROOM = 1 << 21, RANKS = 64 };
 
 static uint64_t shared_state, own_state;
@@ -102,8 +102,8 @@ static void broadcast(MPI_Comm communicator, int rank, int ranks) {
         MPI_Type_commit(&kind);
         times = count / 2;
     }
-    MPI_Bcast(ours, times, kind, root, communicator);
-    PMPI_Bcast(theirs, times, kind, root, communicator);
+    CALL(Bcast)(ours, times, kind, root, communicator);
+    OWN(Bcast)(theirs, times, kind, root, communicator);
     if (kind != type.handle) MPI_Type_free(&kind);
     check(ours, theirs, bytes, "broadcast");
 }
@@ -118,8 +118,8 @@ static void broadcast_columns(MPI_Comm communicator, int rank, int ranks) {
     fill(ours, bytes, 0);
     memcpy(theirs, ours, bytes);
     int is_plain = rank % 2;
-    MPI_Bcast(ours, is_plain ? rows : 1, is_plain ? MPI_INT : column, root, communicator);
-    PMPI_Bcast(theirs, is_plain ? rows : 1, is_plain ? MPI_INT : column, root, communicator);
+    CALL(Bcast)(ours, is_plain ? rows : 1, is_plain ? MPI_INT : column, root, communicator);
+    OWN(Bcast)(theirs, is_plain ? rows : 1, is_plain ? MPI_INT : column, root, communicator);
     MPI_Type_free(&column);
     check(ours, theirs, bytes, "broadcast of columns");
 }
@@ -140,17 +140,17 @@ static void reduce(MPI_Comm communicator, int rank, int ranks, int to_all) {
     memcpy(theirs, ours, bytes);
     if (to_all) {
         const void *from = in_place ? MPI_IN_PLACE : send;
-        MPI_Allreduce(from, ours, count, type.handle, operation, communicator);
-        PMPI_Allreduce(from, theirs, count, type.handle, operation, communicator);
+        CALL(Allreduce)(from, ours, count, type.handle, operation, communicator);
+        OWN(Allreduce)(from, theirs, count, type.handle, operation, communicator);
         char what[100];
         snprintf(what, sizeof what, "allreduce%s, type %d, operation %d",
                  in_place ? " in place" : "", (int)(at_type), at);
         check(ours, theirs, bytes, what);
     } else {
         const void *from = in_place && rank == root ? MPI_IN_PLACE : send;
-        MPI_Reduce(from, rank == root ? ours : NULL, count, type.handle, operation, root,
+        CALL(Reduce)(from, rank == root ? ours : NULL, count, type.handle, operation, root,
                    communicator);
-        PMPI_Reduce(from, rank == root ? theirs : NULL, count, type.handle, operation, root,
+        OWN(Reduce)(from, rank == root ? theirs : NULL, count, type.handle, operation, root,
                     communicator);
         check(ours, theirs, bytes, in_place ? "reduce in place" : "reduce");
     }
@@ -194,12 +194,12 @@ static void exchange(MPI_Comm communicator, int rank, int ranks, int to_each) {
     if (is_intel && !to_each) derives = 0;
     MPI_Datatype kind = halved(type, &times, derives);
     if (to_each) {
-        MPI_Alltoall(from, count, type.handle, ours, times, kind, communicator);
-        PMPI_Alltoall(from, count, type.handle, theirs, times, kind, communicator);
+        CALL(Alltoall)(from, count, type.handle, ours, times, kind, communicator);
+        OWN(Alltoall)(from, count, type.handle, theirs, times, kind, communicator);
         check(ours, theirs, bytes, in_place ? "alltoall in place" : "alltoall");
     } else {
-        MPI_Allgather(from, count, type.handle, ours, times, kind, communicator);
-        PMPI_Allgather(from, count, type.handle, theirs, times, kind, communicator);
+        CALL(Allgather)(from, count, type.handle, ours, times, kind, communicator);
+        OWN(Allgather)(from, count, type.handle, theirs, times, kind, communicator);
         check(ours, theirs, bytes, in_place ? "allgather in place" : "allgather");
     }
     if (kind != type.handle) MPI_Type_free(&kind);
@@ -217,17 +217,17 @@ static void to_or_from_root(MPI_Comm communicator, int rank, int ranks, int gath
     memcpy(theirs, ours, bytes);
     if (gathers) {
         const void *from = in_place && is_root ? MPI_IN_PLACE : send;
-        MPI_Gather(from, times, kind, is_root ? ours : NULL, count, type.handle, root,
+        CALL(Gather)(from, times, kind, is_root ? ours : NULL, count, type.handle, root,
                    communicator);
-        PMPI_Gather(from, times, kind, is_root ? theirs : NULL, count, type.handle, root,
+        OWN(Gather)(from, times, kind, is_root ? theirs : NULL, count, type.handle, root,
                     communicator);
         check(ours, theirs, bytes, "gather");
     } else {
         void *one = in_place && is_root ? MPI_IN_PLACE : ours;
         void *other = in_place && is_root ? MPI_IN_PLACE : theirs;
-        MPI_Scatter(is_root ? send : NULL, count, type.handle, one, times, kind, root,
+        CALL(Scatter)(is_root ? send : NULL, count, type.handle, one, times, kind, root,
                     communicator);
-        PMPI_Scatter(is_root ? send : NULL, count, type.handle, other, times, kind, root,
+        OWN(Scatter)(is_root ? send : NULL, count, type.handle, other, times, kind, root,
                      communicator);
         check(ours, theirs, bytes, "scatter");
     }
@@ -246,20 +246,20 @@ static void parts(MPI_Comm communicator, int rank, int ranks, int which) {
     const void *from = in_place && (which == 0 || is_root) ? MPI_IN_PLACE : send;
     int own = counts[rank];
     if (which == 0) {
-        MPI_Allgatherv(from, own, kind, ours, counts, places, kind, communicator);
-        PMPI_Allgatherv(from, own, kind, theirs, counts, places, kind, communicator);
+        CALL(Allgatherv)(from, own, kind, ours, counts, places, kind, communicator);
+        OWN(Allgatherv)(from, own, kind, theirs, counts, places, kind, communicator);
         check(ours, theirs, bytes, in_place ? "allgatherv in place" : "allgatherv");
     } else if (which == 1) {
         int *all = is_root ? counts : NULL, *where = is_root ? places : NULL;
-        MPI_Gatherv(from, own, kind, ours, all, where, kind, root, communicator);
-        PMPI_Gatherv(from, own, kind, theirs, all, where, kind, root, communicator);
+        CALL(Gatherv)(from, own, kind, ours, all, where, kind, root, communicator);
+        OWN(Gatherv)(from, own, kind, theirs, all, where, kind, root, communicator);
         check(ours, theirs, bytes, in_place ? "gatherv in place" : "gatherv");
     } else {
         int *all = is_root ? counts : NULL, *where = is_root ? places : NULL;
         void *one = in_place && is_root ? MPI_IN_PLACE : ours;
         void *other = in_place && is_root ? MPI_IN_PLACE : theirs;
-        MPI_Scatterv(send, all, where, kind, one, own, kind, root, communicator);
-        PMPI_Scatterv(send, all, where, kind, other, own, kind, root, communicator);
+        CALL(Scatterv)(send, all, where, kind, one, own, kind, root, communicator);
+        OWN(Scatterv)(send, all, where, kind, other, own, kind, root, communicator);
         check(ours, theirs, bytes, in_place ? "scatterv in place" : "scatterv");
     }
 }
@@ -286,16 +286,16 @@ static void parts_to_parts(MPI_Comm communicator, int rank, int ranks, int typed
     memcpy(theirs, ours, bytes);
     const void *from = in_place ? MPI_IN_PLACE : send;
     if (typed) {
-        MPI_Alltoallw(from, send_counts, send_places, kinds, ours, counts, places, kinds,
+        CALL(Alltoallw)(from, send_counts, send_places, kinds, ours, counts, places, kinds,
                       communicator);
-        PMPI_Alltoallw(from, send_counts, send_places, kinds, theirs, counts, places, kinds,
+        OWN(Alltoallw)(from, send_counts, send_places, kinds, theirs, counts, places, kinds,
                        communicator);
         check(ours, theirs, bytes, in_place ? "alltoallw in place" : "alltoallw");
     } else {
         MPI_Datatype kind = type.handle;
-        MPI_Alltoallv(from, send_counts, send_places, kind, ours, counts, places, kind,
+        CALL(Alltoallv)(from, send_counts, send_places, kind, ours, counts, places, kind,
                       communicator);
-        PMPI_Alltoallv(from, send_counts, send_places, kind, theirs, counts, places, kind,
+        OWN(Alltoallv)(from, send_counts, send_places, kind, theirs, counts, places, kind,
                        communicator);
         check(ours, theirs, bytes, in_place ? "alltoallv in place" : "alltoallv");
     }
@@ -314,8 +314,8 @@ static void reduce_scatter_block(MPI_Comm communicator, int ranks) {
     fill(ours, bytes, type.is_float);
     memcpy(theirs, ours, bytes);
     const void *from = in_place ? MPI_IN_PLACE : send;
-    MPI_Reduce_scatter_block(from, ours, count, type.handle, MPI_SUM, communicator);
-    PMPI_Reduce_scatter_block(from, theirs, count, type.handle, MPI_SUM, communicator);
+    CALL(Reduce_scatter_block)(from, ours, count, type.handle, MPI_SUM, communicator);
+    OWN(Reduce_scatter_block)(from, theirs, count, type.handle, MPI_SUM, communicator);
     check(ours, theirs, count * type.bytes, "reduce_scatter_block");
 }
 
@@ -329,8 +329,8 @@ static void reduce_scatter(MPI_Comm communicator, int rank, int ranks) {
     fill(ours, bytes, type.is_float);
     memcpy(theirs, ours, bytes);
     const void *from = in_place ? MPI_IN_PLACE : send;
-    MPI_Reduce_scatter(from, ours, counts, type.handle, MPI_MAX, communicator);
-    PMPI_Reduce_scatter(from, theirs, counts, type.handle, MPI_MAX, communicator);
+    CALL(Reduce_scatter)(from, ours, counts, type.handle, MPI_MAX, communicator);
+    OWN(Reduce_scatter)(from, theirs, counts, type.handle, MPI_MAX, communicator);
     check(ours, theirs, counts[rank] * type.bytes, "reduce_scatter");
 }
 
@@ -344,12 +344,12 @@ static void prefix(MPI_Comm communicator, int rank, int with_own) {
     memcpy(theirs, ours, bytes);
     const void *from = in_place ? MPI_IN_PLACE : send;
     if (with_own) {
-        MPI_Scan(from, ours, count, type.handle, operation, communicator);
-        PMPI_Scan(from, theirs, count, type.handle, operation, communicator);
+        CALL(Scan)(from, ours, count, type.handle, operation, communicator);
+        OWN(Scan)(from, theirs, count, type.handle, operation, communicator);
         check(ours, theirs, bytes, "scan");
     } else {
-        MPI_Exscan(from, ours, count, type.handle, operation, communicator);
-        PMPI_Exscan(from, theirs, count, type.handle, operation, communicator);
+        CALL(Exscan)(from, ours, count, type.handle, operation, communicator);
+        OWN(Exscan)(from, theirs, count, type.handle, operation, communicator);
         /* The first rank's result means nothing. */
         if (rank > 0) check(ours, theirs, bytes, "exscan");
     }
@@ -369,8 +369,8 @@ static void left(MPI_Comm communicator) {
     fill(send, count * sizeof(int), 0);
     fill(ours, count * sizeof(int), 0);
     memcpy(theirs, ours, count * sizeof(int));
-    MPI_Allreduce(send, ours, count, MPI_INT, operation, communicator);
-    PMPI_Allreduce(send, theirs, count, MPI_INT, MPI_MAX, communicator);
+    CALL(Allreduce)(send, ours, count, MPI_INT, operation, communicator);
+    OWN(Allreduce)(send, theirs, count, MPI_INT, MPI_MAX, communicator);
     MPI_Op_free(&operation);
     check(ours, theirs, count * sizeof(int), "allreduce by an operation of the program");
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Collectives that Weft serves (`weft run --collectives weft`): random calls on communicators that
-# are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks; a rank
-# that is killed inside each call; programs without MPI.
+# are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks; programs
+# in Fortran; other tools of the profiling interface; a rank that is killed inside each call;
+# programs without MPI.
 #
 #   tests/collectives/run.sh [SEED [CASES]]
 #
@@ -16,12 +17,12 @@ ROOT=$PWD
 need_weft
 seed=${1:-$RANDOM} cases=${2:-600}
 
-# job RANKS MPI PROGRAM...: a job with Weft's collectives. The vector code of Open MPI 4.1 and 5
-# (op/avx) gives other results for unsigned numbers that overflow than its plain code and the other
-# MPIs do, so its plain code is what we compare with (docs/collectives.md, clause 6).
+# job RANKS MPI [OPTION]... -- PROGRAM...: a job with Weft's collectives. The vector code of Open MPI
+# 4.1 and 5 (op/avx) gives other results for unsigned numbers that overflow than its plain code and
+# the other MPIs do, so its plain code is what we compare with (docs/collectives.md, clause 6).
 job() {
     "$WEFT" run -n "$1" --mpi "$2" --collectives weft --timeout $((60 + cases / 20)) \
-        --env OMPI_MCA_op=^avx -- "${@:3}" >"$work/out" 2>&1
+        --env OMPI_MCA_op=^avx "${@:3}" >"$work/out" 2>&1
 }
 
 # build MPI SOURCE: the program for an MPI; Intel MPI runs what was built for MPICH.
@@ -30,6 +31,58 @@ build() {
     if [ "$1" = debian-openmpi ]; then compiler=$(command -v mpicc.openmpi); fi
     [ -x "$compiler" ] && "$compiler" -O1 -o "$work/$2-$1" "$ROOT/tests/collectives/$2.c" -lm \
         -lpthread >"$work/out" 2>&1
+}
+
+# build_fortran MPI INTERFACE: fortran.F90 by one of its interfaces (H, MPI, F08).
+build_fortran() {
+    local intel=$ROOT/.env/mpi/intel compile
+    case $1 in
+    debian-openmpi) compile=(mpif90.openmpi) ;;
+    # Modules for this compiler lie in a folder of its major version.
+    intel) compile=(gfortran "-I$intel/include" "-L$intel/lib"
+        "-I$(find "$intel/include/mpi/gfortran" -maxdepth 1 -name "$(gfortran -dumpversion).*")"
+        -Wl,--no-as-needed -lmpifort -lmpi -Wl,--disable-new-dtags,-rpath,"$intel/lib") ;;
+    *) return 1 ;;
+    esac
+    "${compile[@]}" -w -fallow-argument-mismatch "-DINTERFACE_$2" -o "$work/fortran-$1" \
+        "$ROOT/tests/collectives/fortran.F90" >"$work/out" 2>&1
+}
+
+# count JSON CALL WAY: how many calls a job's record says went one way, weft or mpi.
+count() {
+    python3 -c 'import json, sys
+calls = json.load(open(sys.argv[1]))["summary"]["collectives"]
+print(calls.get(sys.argv[2], {}).get(sys.argv[3], 0))' "$@"
+}
+
+# in_fortran MPI RANKS: all is right, and the four alltoalls of its 50 turns are served.
+in_fortran() {
+    job "$2" "$1" --json "$work/record" -- "$work/fortran-$1" || return
+    grep -aq '^all is well$' "$work/out" || return
+    [ "$(count "$work/record" alltoall weft)" -gt $(($2 * 100)) ]
+}
+
+# with_tool MPI PLACE: a tool sees all barriers, and Weft serves them; by PLACE the tool is a part
+# of the program, a library of it, or preloaded.
+with_tool() {
+    local compiler=$ROOT/.env/mpi/${1/intel/mpich}/bin/mpicc folder=$ROOT/tests/collectives
+    local tool=$work/libtool-$1.so program=$work/tooled-$1 variables=()
+    if [ "$1" = debian-openmpi ]; then compiler=$(command -v mpicc.openmpi); fi
+    case $2 in
+    part) "$compiler" -o "$program" "$folder/barriers.c" "$folder/tool.c" ;;
+    library)
+        "$compiler" -shared -fPIC -o "$tool" "$folder/tool.c" &&
+            "$compiler" -o "$program" "$folder/barriers.c" -Wl,--no-as-needed "$tool"
+        ;;
+    preloaded)
+        "$compiler" -shared -fPIC -o "$tool" "$folder/tool.c" &&
+            "$compiler" -o "$program" "$folder/barriers.c"
+        variables=(--env "LD_PRELOAD=$tool")
+        ;;
+    esac >"$work/out" 2>&1 || return
+    job 2 "$1" "${variables[@]}" --json "$work/record" -- "$program" || return
+    [ "$(grep -ac '^the tool saw 2000 barriers$' "$work/out")" = 2 ] || return
+    [ "$(count "$work/record" barrier weft)" = 4000 ]
 }
 
 is_there() {
@@ -77,12 +130,12 @@ for mpi in openmpi mpich intel debian-openmpi; do
     fi
     for shape in "2 $((cases))" "3 $((cases / 2))" "8 $((cases / 15))"; do
         read -r ranks some <<<"$shape"
-        job "$ranks" "$mpi" "$work/random-$mpi" "$some" "$seed" &&
+        job "$ranks" "$mpi" -- "$work/random-$mpi" "$some" "$seed" &&
             grep -aq "^$some cases are right, seed $seed\$" "$work/out"
         report $? "$some random collectives, $ranks ranks, $mpi, seed $seed"
     done
     for ranks in 2 3; do
-        job "$ranks" "$mpi" "$work/program-$mpi" && grep -aq '^all is well$' "$work/out"
+        job "$ranks" "$mpi" -- "$work/program-$mpi" && grep -aq '^all is well$' "$work/out"
         report $? "what programs do around collectives, $ranks ranks, $mpi"
         grep -a '^sums: ' "$work/out" >>"$work/sums-$ranks"
     done
@@ -93,11 +146,29 @@ for mpi in openmpi mpich intel debian-openmpi; do
         served "$mpi"
         report $? "$name"
     fi
+    for place in part library preloaded; do
+        with_tool "$mpi" $place
+        report $? "a tool of the profiling interface sees what Weft serves, $place, $mpi"
+    done
     for call in $(calls_to_kill "$mpi"); do
         begin=$SECONDS
-        ! job 3 "$mpi" "$work/killed-$mpi" "$call" && [ $((SECONDS - begin)) -lt 50 ] &&
+        ! job 3 "$mpi" -- "$work/killed-$mpi" "$call" && [ $((SECONDS - begin)) -lt 50 ] &&
             ! grep -aq '^the barrier came back$' "$work/out"
         report $? "a rank killed inside $call ends the job, $mpi"
+    done
+done
+
+for interface in H MPI F08; do
+    for mpi in debian-openmpi intel; do
+        if ! is_there "$mpi" || ! build_fortran "$mpi" "$interface"; then
+            skip "collectives in Fortran, $interface, $mpi" \
+                "gfortran, $mpi or its modules for this compiler are not installed"
+            continue
+        fi
+        for ranks in 2 3; do
+            in_fortran "$mpi" $ranks
+            report $? "collectives in Fortran, $interface, $ranks ranks, $mpi"
+        done
     done
 done
 
@@ -107,11 +178,11 @@ for ranks in 2 3; do
 done
 
 if is_there mpich; then
-    job 2 mpich sh -c 'echo "$((6 * 7))"' && [ "$(grep -c '^42$' "$work/out")" = 2 ]
+    job 2 mpich -- sh -c 'echo "$((6 * 7))"' && [ "$(grep -c '^42$' "$work/out")" = 2 ]
     report $? 'a program without MPI runs as ever'
 
     printf 'int main(void) { return 0; }\n' | cc -static -x c -o "$work/static" - 2>"$work/out"
-    job 2 mpich "$work/static"
+    job 2 mpich -- "$work/static"
     [ $? = 2 ] && grep -q 'is a static program' "$work/out"
     report $? 'a static program is refused, in words'
 else

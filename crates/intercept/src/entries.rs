@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The functions of MPI that this library stands before, by the standard's names. Each serves the
-//! call, or hands it on as it came. Called by the program. Source: MPI 4.1, 15.2 (profiling).
-//!
-//! Fortran programs come here through the MPI's own Fortran library where that calls the names of C
-//! (MPICH and relatives). Open MPI's calls the second names, and is not served.
+//! The functions of MPI that this library stands before, by both of the standard's names (`MPI_`
+//! and `PMPI_`). Each serves the call, or hands it on as it came. Called by the program, by other
+//! tools of the profiling interface, and by the MPI's Fortran library: MPICH's calls the first
+//! names, Open MPI's the second ones. Source: MPI 4.1, 15.2 (profiling).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 
 use crate::buffers::Data;
 use crate::calls::Call;
@@ -23,6 +22,14 @@ type Target = *mut c_void;
 
 /// What a call answers that finds no MPI behind this library: MPI_ERR_OTHER of most interfaces.
 const NO_MPI: c_int = 16;
+
+/// A name with its zero.
+const fn name_of(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name has no zero"),
+    }
+}
 
 /// The types of blocks, all in one array.
 type KindList = *const c_void;
@@ -68,36 +75,45 @@ macro_rules! entry {
 
             #[allow(dead_code, reason = "a barrier has no count")]
             type Count = $count;
+            type Function = unsafe extern "C" fn($($kind),*) -> c_int;
 
-            /// What a program calls if this library is not there.
+            /// What stands behind this library.
             pub static NEXT: Next = Next::new(
-                match std::ffi::CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes(),
-                ) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name has no zero"),
-                },
+                name_of(concat!(stringify!($name), "\0")),
+                name_of(concat!("P", stringify!($name), "\0")),
             );
 
             // SAFETY: the name and the type are the standard's, and whoever defines the same name
             // elsewhere is called in the end.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+                match NEXT.tool() {
+                    // It comes back by the second name.
+                    // SAFETY: a function of that name has the standard's type; the arguments are
+                    // the caller's.
+                    Some(tool) => unsafe {
+                        std::mem::transmute::<*mut c_void, Function>(tool.as_ptr())($($argument),*)
+                    },
+                    // SAFETY: the caller keeps the standard's promises about its arguments.
+                    None => unsafe { carry_out($($argument),*) },
+                }
+            }
+
+            // SAFETY: as above.
+            #[unsafe(export_name = concat!("P", stringify!($name)))]
+            unsafe extern "C" fn carry_out($($argument: $kind),*) -> c_int {
                 // SAFETY: the caller keeps the standard's promises about its arguments.
                 if let Some(code) = unsafe { $served } {
                     return code;
                 }
-                let Some(next) = NEXT.address() else {
+                let Some(next) = NEXT.mpis() else {
                     // SAFETY: as above.
                     #[allow(unused_unsafe, reason = "a plain form has nothing to call")]
                     return unsafe { $other };
                 };
-                type Function = unsafe extern "C" fn($($kind),*) -> c_int;
-                // SAFETY: a function of that name has the standard's type; the arguments are the
-                // caller's.
+                // SAFETY: as in the function above.
                 unsafe {
-                    let next = std::mem::transmute::<*mut c_void, Function>(next.as_ptr());
-                    next($($argument),*)
+                    std::mem::transmute::<*mut c_void, Function>(next.as_ptr())($($argument),*)
                 }
             }
         }
@@ -116,7 +132,7 @@ macro_rules! both {
     ($plain:ident, $large:ident, ($($argument:ident: $kind:ty),*) => $served:expr) => {
         entry!($plain, c_int, ($($argument: $kind),*) => $served);
         entry!($large, i64, ($($argument: $kind),*) => $served, or {
-            let Some(next) = super::$plain::NEXT.address() else {
+            let Some(next) = super::$plain::NEXT.mpis() else {
                 return NO_MPI;
             };
             let communicator = last!($($argument),*);

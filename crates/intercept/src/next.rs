@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The functions that entries stands before: the MPI's, or another profiling library's that leads
-//! to them in its turn. Called by entries and fortran for what is not served.
+//! The functions that entries stands before: the MPI's, and those of another tool of the profiling
+//! interface, which leads back to us by the second name (`PMPI_`). Called by entries. Source: MPI
+//! 4.1, 15.2.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use weft_os::loaded::{Loaded, next_definition};
+use weft_os::loaded::{Loaded, file_of, next_definition};
 
-/// The function of a name behind ours; looked for when it is first called.
+/// The functions of a name behind ours; looked for when one is first asked for.
 #[derive(Debug)]
 pub struct Next {
-    name: &'static CStr,
-    found: OnceLock<Option<Address>>,
+    /// Which programs call.
+    first: &'static CStr,
+    /// Which tools call.
+    second: &'static CStr,
+    found: OnceLock<Found>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -23,23 +27,54 @@ unsafe impl Send for Address {}
 // SAFETY: as above.
 unsafe impl Sync for Address {}
 
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    tool: Option<Address>,
+    mpis: Option<Address>,
+}
+
 impl Next {
     /// Not looked for yet.
-    pub const fn new(name: &'static CStr) -> Self {
+    pub const fn new(first: &'static CStr, second: &'static CStr) -> Self {
         Self {
-            name,
+            first,
+            second,
             found: OnceLock::new(),
         }
     }
 
-    /// Its address; `None` if no library has one. The first call looks through the libraries.
+    /// The function of another tool that the program would call without this library; `None` where
+    /// the MPI's own is next. The first call looks through the libraries, here and below.
     #[inline]
-    pub fn address(&self) -> Option<NonNull<c_void>> {
-        let found = self.found.get_or_init(|| {
-            // A Python extension's MPI is in nobody's search order but the extension's.
-            let elsewhere = || Loaded::with(self.name)?.function(self.name);
-            next_definition(self.name).or_else(elsewhere).map(Address)
-        });
-        found.map(|Address(address)| address)
+    pub fn tool(&self) -> Option<NonNull<c_void>> {
+        self.found().tool.map(|Address(address)| address)
     }
+
+    /// The MPI's own; `None` if no library has one.
+    #[inline]
+    pub fn mpis(&self) -> Option<NonNull<c_void>> {
+        self.found().mpis.map(|Address(address)| address)
+    }
+
+    #[inline]
+    fn found(&self) -> &Found {
+        self.found.get_or_init(|| {
+            let first = definition(self.first);
+            let second = definition(self.second);
+            let file = |function: NonNull<c_void>| file_of(function.as_ptr() as usize);
+            // A tool has first names only, since it calls the MPI by the second ones.
+            let is_tools =
+                |&first: &NonNull<c_void>| second.is_some_and(|second| file(second) != file(first));
+            Found {
+                tool: first.filter(is_tools).map(Address),
+                mpis: second.or(first).map(Address),
+            }
+        })
+    }
+}
+
+/// What a name stands for behind this library.
+fn definition(name: &CStr) -> Option<NonNull<c_void>> {
+    // A Python extension's MPI is in nobody's search order but the extension's.
+    next_definition(name).or_else(|| Loaded::with(name)?.function(name))
 }
