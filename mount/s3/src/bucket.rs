@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One bucket: the trait [`Objects`] over the SDK's client. [`crate::uploads`] has the other trait.
 
+use std::collections::HashMap;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
@@ -9,7 +10,7 @@ use aws_sdk_s3::primitives::{ByteStream, DateTime};
 use aws_sdk_s3::types::{ChecksumAlgorithm, EncodingType, ObjectStorageClass, StorageClass};
 use bytes::Bytes;
 use weft_store::{
-    Condition, ETag, Failure, ListRequest, ObjectInfo, Objects, Page, Range, StoreError,
+    Condition, ETag, Failure, ListRequest, Metadata, ObjectInfo, Objects, Page, Range, StoreError,
 };
 
 use crate::body;
@@ -76,6 +77,13 @@ pub(crate) fn info(
     }
 }
 
+/// What is stored with an object, as the SDK wants it.
+pub(crate) fn pairs(about: &Metadata) -> Option<HashMap<String, String>> {
+    let pairs = about.iter();
+    let pairs = pairs.map(|(name, value)| (name.clone(), value.clone()));
+    (!about.is_empty()).then(|| pairs.collect())
+}
+
 /// The words of the two headers: If-Match, If-None-Match.
 pub(crate) fn headers(when: &Condition) -> (Option<String>, Option<String>) {
     match when {
@@ -88,6 +96,10 @@ pub(crate) fn headers(when: &Condition) -> (Option<String>, Option<String>) {
 #[async_trait]
 impl Objects for Bucket {
     async fn head(&self, key: &str) -> Result<ObjectInfo, StoreError> {
+        Ok(self.describe(key).await?.0)
+    }
+
+    async fn describe(&self, key: &str) -> Result<(ObjectInfo, Metadata), StoreError> {
         let asked = self.asked("HeadObject", key);
         let request = self.client.head_object().bucket(&self.name).key(key);
         let answer = request
@@ -98,12 +110,14 @@ impl Objects for Bucket {
             answer.storage_class(),
             Some(StorageClass::Glacier | StorageClass::DeepArchive)
         );
-        Ok(info(
+        let info = info(
             answer.content_length(),
             answer.e_tag(),
             answer.last_modified(),
             is_archived && answer.restore().is_none(),
-        ))
+        );
+        let about = answer.metadata.unwrap_or_default().into_iter().collect();
+        Ok((info, about))
     }
 
     async fn get(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {
@@ -165,7 +179,13 @@ impl Objects for Bucket {
         Ok(page)
     }
 
-    async fn put(&self, key: &str, body: Bytes, when: &Condition) -> Result<ETag, StoreError> {
+    async fn put_with(
+        &self,
+        key: &str,
+        body: Bytes,
+        about: &Metadata,
+        when: &Condition,
+    ) -> Result<ETag, StoreError> {
         let asked = self.asked("PutObject", key);
         let (if_match, if_none_match) = headers(when);
         let answer = self
@@ -173,6 +193,7 @@ impl Objects for Bucket {
             .put_object()
             .bucket(&self.name)
             .key(key)
+            .set_metadata(pairs(about))
             .set_checksum_algorithm(self.checksum.clone())
             .set_if_match(if_match)
             .set_if_none_match(if_none_match)

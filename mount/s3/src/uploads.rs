@@ -3,22 +3,23 @@
 
 use async_trait::async_trait;
 use aws_sdk_s3::primitives::ByteStream;
-use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
+use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, EncodingType};
 use bytes::Bytes;
-use weft_store::{Condition, ETag, Failure, Part, Range, StoreError, Upload, Uploads};
+use weft_store::{Condition, ETag, Failure, Metadata, Part, Range, StoreError, Upload, Uploads};
 
-use crate::bucket::{Bucket, headers};
-use crate::encoding::copy_source;
+use crate::bucket::{Bucket, headers, pairs};
+use crate::encoding::{copy_source, decode};
 
 #[async_trait]
 impl Uploads for Bucket {
-    async fn begin(&self, key: &str) -> Result<Upload, StoreError> {
+    async fn begin_with(&self, key: &str, about: &Metadata) -> Result<Upload, StoreError> {
         let asked = self.asked("CreateMultipartUpload", key);
         let answer = self
             .client
             .create_multipart_upload()
             .bucket(&self.name)
             .key(key)
+            .set_metadata(pairs(about))
             .set_checksum_algorithm(self.checksum.clone())
             .send()
             .await
@@ -130,5 +131,31 @@ impl Uploads for Bucket {
             Err(error) if error.failure == Failure::Missing => Ok(()),
             answer => answer.map(drop),
         }
+    }
+
+    async fn list_uploads(&self, prefix: &str) -> Result<Vec<Upload>, StoreError> {
+        let asked = self.asked("ListMultipartUploads", prefix);
+        let answer = self
+            .client
+            .list_multipart_uploads()
+            .bucket(&self.name)
+            .prefix(prefix)
+            .encoding_type(EncodingType::Url)
+            .send()
+            .await
+            .map_err(|error| asked.refused(&error))?;
+        let is_encoded = answer.encoding_type() == Some(&EncodingType::Url);
+        let uploads = answer.uploads().iter().filter_map(|one| {
+            let key = one.key()?;
+            Some(Upload {
+                key: if is_encoded {
+                    decode(key)
+                } else {
+                    key.to_owned()
+                },
+                id: one.upload_id()?.to_owned(),
+            })
+        });
+        Ok(uploads.collect())
     }
 }

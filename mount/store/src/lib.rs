@@ -16,5 +16,5 @@ pub mod object;
 pub mod store;
 
 pub use error::{Failure, StoreError};
-pub use object::{Condition, ETag, ListRequest, ObjectInfo, Page, Range};
+pub use object::{Condition, ETag, ListRequest, Metadata, ObjectInfo, Page, Range};
 pub use store::{Objects, Part, Store, Upload, Uploads};

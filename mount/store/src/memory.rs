@@ -14,7 +14,7 @@ use bytes::Bytes;
 pub use faults::{Faults, Operation};
 
 use crate::error::{Failure, StoreError};
-use crate::object::{Condition, ETag, ObjectInfo};
+use crate::object::{Condition, ETag, Metadata, ObjectInfo};
 
 /// One bucket in memory.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Inner {
     objects: BTreeMap<String, Object>,
-    uploads: BTreeMap<String, BTreeMap<u32, Bytes>>,
+    uploads: BTreeMap<String, OpenUpload>,
     /// Counts writes: each gets a tag and a time of its own.
     writes: u64,
 }
@@ -35,6 +35,14 @@ struct Inner {
 struct Object {
     body: Bytes,
     info: ObjectInfo,
+    about: Metadata,
+}
+
+#[derive(Debug, Default)]
+struct OpenUpload {
+    key: String,
+    about: Metadata,
+    parts: BTreeMap<u32, Bytes>,
 }
 
 impl MemoryStore {
@@ -45,7 +53,7 @@ impl MemoryStore {
 
     /// Writes an object beside the trait, uncounted and without faults: somebody else's write.
     pub fn plant(&self, key: &str, body: impl Into<Bytes>) {
-        self.inner().write(key, body.into());
+        self.inner().write(key, body.into(), Metadata::new());
     }
 
     /// Removes an object likewise.
@@ -57,6 +65,12 @@ impl MemoryStore {
     pub fn content(&self, key: &str) -> Option<Bytes> {
         let inner = self.inner();
         inner.objects.get(key).map(|object| object.body.clone())
+    }
+
+    /// What was said about an object when it was written.
+    pub fn about(&self, key: &str) -> Option<Metadata> {
+        let inner = self.inner();
+        inner.objects.get(key).map(|object| object.about.clone())
     }
 
     /// All keys, in order.
@@ -80,7 +94,7 @@ impl MemoryStore {
 }
 
 impl Inner {
-    fn write(&mut self, key: &str, body: Bytes) -> ETag {
+    fn write(&mut self, key: &str, body: Bytes, about: Metadata) -> ETag {
         self.writes += 1;
         let etag = ETag::new(&format!("\"{:08x}\"", self.writes));
         let info = ObjectInfo {
@@ -89,7 +103,8 @@ impl Inner {
             modified: UNIX_EPOCH + Duration::from_secs(1_000_000 + self.writes),
             is_archived: false,
         };
-        self.objects.insert(key.to_owned(), Object { body, info });
+        self.objects
+            .insert(key.to_owned(), Object { body, info, about });
         etag
     }
 

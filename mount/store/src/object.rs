@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a store says of objects. The traits of [`crate::store`] hand these about.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -40,6 +41,10 @@ pub struct ObjectInfo {
     /// Whether it lies in an archive, from which it must be restored before it can be read.
     pub is_archived: bool,
 }
+
+/// What is stored with an object by whoever writes it: names in lower case, values in ASCII; 2 KB
+/// in all.
+pub type Metadata = BTreeMap<String, String>;
 
 /// A range of bytes: from `start` up to and without `end`; never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

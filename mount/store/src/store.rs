@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::error::StoreError;
-use crate::object::{Condition, ETag, ListRequest, ObjectInfo, Page, Range};
+use crate::object::{Condition, ETag, ListRequest, Metadata, ObjectInfo, Page, Range};
 
 /// Objects one by one, and their listings.
 #[async_trait]
@@ -16,6 +16,12 @@ pub trait Objects: Send + Sync + 'static {
     /// # Errors
     /// `Missing` where there is none.
     async fn head(&self, key: &str) -> Result<ObjectInfo, StoreError>;
+
+    /// The same, and what was stored with the object.
+    ///
+    /// # Errors
+    /// `Missing` where there is none.
+    async fn describe(&self, key: &str) -> Result<(ObjectInfo, Metadata), StoreError>;
 
     /// The bytes of `range`, of the content that `etag` names: exactly as many as asked for.
     ///
@@ -33,7 +39,21 @@ pub trait Objects: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Changed` where the condition does not hold.
-    async fn put(&self, key: &str, body: Bytes, when: &Condition) -> Result<ETag, StoreError>;
+    async fn put(&self, key: &str, body: Bytes, when: &Condition) -> Result<ETag, StoreError> {
+        self.put_with(key, body, &Metadata::new(), when).await
+    }
+
+    /// The same, with something said about it.
+    ///
+    /// # Errors
+    /// `Changed` where the condition does not hold.
+    async fn put_with(
+        &self,
+        key: &str,
+        body: Bytes,
+        about: &Metadata,
+        when: &Condition,
+    ) -> Result<ETag, StoreError>;
 
     /// Removes an object. It is no error if there is none.
     ///
@@ -82,7 +102,15 @@ pub trait Uploads: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Denied`, `NoBucket`.
-    async fn begin(&self, key: &str) -> Result<Upload, StoreError>;
+    async fn begin(&self, key: &str) -> Result<Upload, StoreError> {
+        self.begin_with(key, &Metadata::new()).await
+    }
+
+    /// The same, with something said about the object to be.
+    ///
+    /// # Errors
+    /// `Denied`, `NoBucket`.
+    async fn begin_with(&self, key: &str, about: &Metadata) -> Result<Upload, StoreError>;
 
     /// Sends one part. A number that was sent before is replaced.
     ///
@@ -118,6 +146,12 @@ pub trait Uploads: Send + Sync + 'static {
     /// # Errors
     /// `Unreachable`, and then the parts stay and cost.
     async fn abort(&self, upload: &Upload) -> Result<(), StoreError>;
+
+    /// The uploads of keys that begin so, which were neither completed nor aborted; up to 1,000.
+    ///
+    /// # Errors
+    /// `Denied`; `Unsupported`.
+    async fn list_uploads(&self, prefix: &str) -> Result<Vec<Upload>, StoreError>;
 }
 
 /// All that the mount asks for.

@@ -55,6 +55,8 @@ impl Operation {
 #[derive(Debug, Default)]
 pub struct Faults {
     planned: VecDeque<(Operation, u64, Failure)>,
+    /// Requests that are done, and whose answers are lost.
+    unheard: VecDeque<(Operation, u64)>,
     counts: BTreeMap<Operation, u64>,
     got_bytes: u64,
 }
@@ -64,6 +66,13 @@ impl Faults {
     pub fn fail(&mut self, operation: Operation, skipped: u64, failure: Failure) {
         let at = self.count(operation) + skipped + 1;
         self.planned.push_back((operation, at, failure));
+    }
+
+    /// Does the request of this kind that comes after `skipped` others, and loses its answer:
+    /// writes only.
+    pub fn lose_answer(&mut self, operation: Operation, skipped: u64) {
+        let at = self.count(operation) + skipped + 1;
+        self.unheard.push_back((operation, at));
     }
 
     /// How many requests of this kind came, those that failed too.
@@ -91,6 +100,16 @@ impl Faults {
             )),
             None => Ok(()),
         }
+    }
+
+    /// A request is done; its answer may have to be lost.
+    pub(super) fn meet_after(&mut self, operation: Operation, key: &str) -> Result<(), StoreError> {
+        if !self.unheard.contains(&(operation, self.count(operation))) {
+            return Ok(());
+        }
+        let name = operation.name();
+        let text = "done, and the answer is lost as the test wants";
+        Err(StoreError::new(Failure::Unreachable, name, key, text))
     }
 
     pub(super) fn add_got(&mut self, byte_count: u64) {

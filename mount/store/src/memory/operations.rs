@@ -6,10 +6,13 @@ use std::ops::Bound;
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 
-use super::{MemoryStore, Operation};
+use super::{MemoryStore, OpenUpload, Operation};
 use crate::error::{Failure, StoreError};
-use crate::object::{Condition, ETag, ListRequest, ObjectInfo, Page, Range};
+use crate::object::{Condition, ETag, ListRequest, Metadata, ObjectInfo, Page, Range};
 use crate::store::{Objects, Part, Upload, Uploads};
+
+/// S3's, of a part that is not the last.
+const LEAST_PART_BYTES: usize = 5 << 20;
 
 #[async_trait]
 impl Objects for MemoryStore {
@@ -17,6 +20,13 @@ impl Objects for MemoryStore {
         self.faults().meet(Operation::Head, key)?;
         let inner = self.inner();
         Ok(inner.find(Operation::Head, key)?.info.clone())
+    }
+
+    async fn describe(&self, key: &str) -> Result<(ObjectInfo, Metadata), StoreError> {
+        self.faults().meet(Operation::Head, key)?;
+        let inner = self.inner();
+        let object = inner.find(Operation::Head, key)?;
+        Ok((object.info.clone(), object.about.clone()))
     }
 
     async fn get(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {
@@ -73,11 +83,21 @@ impl Objects for MemoryStore {
         Ok(page)
     }
 
-    async fn put(&self, key: &str, body: Bytes, when: &Condition) -> Result<ETag, StoreError> {
+    async fn put_with(
+        &self,
+        key: &str,
+        body: Bytes,
+        about: &Metadata,
+        when: &Condition,
+    ) -> Result<ETag, StoreError> {
         self.faults().meet(Operation::Put, key)?;
-        let mut inner = self.inner();
-        inner.hold(Operation::Put, key, when)?;
-        Ok(inner.write(key, body))
+        let etag = {
+            let mut inner = self.inner();
+            inner.hold(Operation::Put, key, when)?;
+            inner.write(key, body, about.clone())
+        };
+        self.faults().meet_after(Operation::Put, key)?;
+        Ok(etag)
     }
 
     async fn delete(&self, key: &str, when: &Condition) -> Result<(), StoreError> {
@@ -85,7 +105,8 @@ impl Objects for MemoryStore {
         let mut inner = self.inner();
         inner.hold(Operation::Delete, key, when)?;
         inner.objects.remove(key);
-        Ok(())
+        drop(inner);
+        self.faults().meet_after(Operation::Delete, key)
     }
 
     async fn copy(
@@ -97,9 +118,12 @@ impl Objects for MemoryStore {
     ) -> Result<ETag, StoreError> {
         self.faults().meet(Operation::Copy, to)?;
         let mut inner = self.inner();
-        let body = inner.find_same(Operation::Copy, from, etag)?.body.clone();
+        let source = inner.find_same(Operation::Copy, from, etag)?.clone();
         inner.hold(Operation::Copy, to, when)?;
-        Ok(inner.write(to, body))
+        let etag = inner.write(to, source.body, source.about);
+        drop(inner);
+        self.faults().meet_after(Operation::Copy, to)?;
+        Ok(etag)
     }
 }
 
@@ -113,7 +137,7 @@ impl MemoryStore {
     ) -> Result<Part, StoreError> {
         let mut inner = self.inner();
         let etag = ETag::new(&format!("\"part-{number}-{}\"", body.len()));
-        let parts = inner.uploads.get_mut(&upload.id).ok_or_else(|| {
+        let open = inner.uploads.get_mut(&upload.id).ok_or_else(|| {
             StoreError::new(
                 Failure::Missing,
                 operation.name(),
@@ -121,7 +145,7 @@ impl MemoryStore {
                 "no such upload",
             )
         })?;
-        parts.insert(number, body);
+        open.parts.insert(number, body);
         Ok(Part {
             number,
             etag,
@@ -132,12 +156,17 @@ impl MemoryStore {
 
 #[async_trait]
 impl Uploads for MemoryStore {
-    async fn begin(&self, key: &str) -> Result<Upload, StoreError> {
+    async fn begin_with(&self, key: &str, about: &Metadata) -> Result<Upload, StoreError> {
         self.faults().meet(Operation::Begin, key)?;
         let mut inner = self.inner();
         inner.writes += 1;
         let id = format!("upload-{}", inner.writes);
-        inner.uploads.insert(id.clone(), Default::default());
+        let open = OpenUpload {
+            key: key.to_owned(),
+            about: about.clone(),
+            ..OpenUpload::default()
+        };
+        inner.uploads.insert(id.clone(), open);
         Ok(Upload {
             key: key.to_owned(),
             id,
@@ -182,24 +211,42 @@ impl Uploads for MemoryStore {
                 message,
             )
         };
-        let sent = inner
-            .uploads
-            .get(&upload.id)
-            .ok_or_else(|| refuse("no such upload"))?;
+        let sent = inner.uploads.get(&upload.id).ok_or_else(|| StoreError {
+            failure: Failure::Missing,
+            ..refuse("no such upload")
+        })?;
         let mut body = BytesMut::new();
         for part in parts {
             let bytes = sent
+                .parts
                 .get(&part.number)
                 .ok_or_else(|| refuse("a part is missing"))?;
+            if part != &parts[parts.len() - 1] && bytes.len() < LEAST_PART_BYTES {
+                return Err(refuse("a part is too small"));
+            }
             body.extend_from_slice(bytes);
         }
+        let about = sent.about.clone();
         inner.uploads.remove(&upload.id);
-        Ok(inner.write(&upload.key, body.freeze()))
+        let etag = inner.write(&upload.key, body.freeze(), about);
+        drop(inner);
+        self.faults().meet_after(Operation::Complete, &upload.key)?;
+        Ok(etag)
     }
 
     async fn abort(&self, upload: &Upload) -> Result<(), StoreError> {
         self.faults().meet(Operation::Abort, &upload.key)?;
         self.inner().uploads.remove(&upload.id);
         Ok(())
+    }
+
+    async fn list_uploads(&self, prefix: &str) -> Result<Vec<Upload>, StoreError> {
+        let inner = self.inner();
+        let uploads = inner.uploads.iter();
+        let named = uploads.map(|(id, open)| Upload {
+            key: open.key.clone(),
+            id: id.clone(),
+        });
+        Ok(named.filter(|one| one.key.starts_with(prefix)).collect())
     }
 }
