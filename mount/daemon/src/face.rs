@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use fuser::{
     BsdFileFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
@@ -205,10 +206,10 @@ impl Filesystem for Face {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let data = data.to_vec();
+        let (data, length) = (Bytes::copy_from_slice(data), data.len() as u32);
         self.run(async move |files, _| {
-            match files.open_files.write(handle.0, offset, &data).await {
-                Ok(()) => reply.written(data.len() as u32),
+            match files.open_files.write(handle.0, offset, data).await {
+                Ok(()) => reply.written(length),
                 Err(fault) => reply.error(errno("write", &fault)),
             }
         });

@@ -23,6 +23,8 @@ pub struct Options {
     pub reach: ReachOptions,
     #[command(flatten)]
     pub access: AccessOptions,
+    #[command(flatten)]
+    pub writes: WriteOptions,
     /// How long names and attributes are believed, in seconds; `indefinite`, or `minimal`
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = time_to_live)]
     pub metadata_ttl: Duration,
@@ -63,6 +65,40 @@ pub struct ReachOptions {
     #[arg(long, value_name = "WHICH", default_value = "crc64nvme",
           value_parser = ["crc64nvme", "off"])]
     pub upload_checksums: String,
+}
+
+/// How files are written.
+#[derive(Debug, Clone, clap::Args)]
+pub struct WriteOptions {
+    /// When what was written is in the store: `close` when close(2) and fsync(2) return, `fsync`
+    /// when fsync(2) returns and soon after close(2), `async` soon after close(2)
+    #[arg(long, value_name = "WHEN", default_value = "close",
+          value_parser = ["close", "fsync", "async"])]
+    pub publish: String,
+    /// A folder on this host for what is written and not yet in the store
+    /// [default: /var/tmp/weft-mount-UID]
+    #[arg(long, value_name = "FOLDER")]
+    pub stage: Option<PathBuf>,
+    /// How much may lie there, as 8g
+    #[arg(long, value_name = "SIZE", default_value = "8g", value_parser = size)]
+    pub stage_limit: u64,
+}
+
+impl WriteOptions {
+    /// When files are published.
+    pub fn publish(&self) -> weft_files::Publish {
+        match self.publish.as_str() {
+            "fsync" => weft_files::Publish::Fsync,
+            "async" => weft_files::Publish::Async,
+            _ => weft_files::Publish::Close,
+        }
+    }
+
+    /// Where files are staged.
+    pub fn stage_folder(&self) -> PathBuf {
+        let default = || format!("/var/tmp/weft-mount-{}", nix::unistd::geteuid());
+        self.stage.clone().unwrap_or_else(|| default().into())
+    }
 }
 
 /// Who may do what.

@@ -8,9 +8,12 @@ use std::time::Duration;
 use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use weft_files::{BucketFiles, Settings};
+use weft_files::staging::recovery::recover;
+use weft_files::staging::stage::{Session as SessionMark, Stage};
+use weft_files::staging::ways::Ways;
+use weft_files::{BucketFiles, Settings, Writes};
 use weft_s3::Bucket;
-use weft_store::{ListRequest, Objects};
+use weft_store::{ListRequest, Objects, Store};
 
 use crate::face::Face;
 use crate::options::Options;
@@ -29,18 +32,25 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     let folder = place::check(&options.directory)?;
     let runtime = Runtime::new().map_err(system("cannot start threads"))?;
     let store = runtime.block_on(reach(options, &bucket, &prefix))?;
+    let store: Arc<dyn Store> = Arc::new(store);
+    let writes = stage(options, &runtime, &store, (&bucket, &prefix))?;
     let settings = Settings {
         prefix: prefix.clone(),
         ttl: options.metadata_ttl,
-        cache_bytes: options.memory_target / 4 * 3,
+        cache_bytes: options.memory_target / 2,
+        writes,
     };
     let files = Arc::new(BucketFiles::new(
-        Arc::new(store),
+        store,
         runtime.handle().clone(),
         settings,
         log::tell,
     ));
-    let face = Face::new(files, runtime.handle().clone(), Owner::new(&options.access));
+    let face = Face::new(
+        Arc::clone(&files),
+        runtime.handle().clone(),
+        Owner::new(&options.access),
+    );
     let config = mount_options(options, &format!("{}{bucket}/{prefix}", place::SOURCE));
     let mut session = Session::new(face, &folder, &config).map_err(|error| Trouble::Place {
         folder: folder.clone(),
@@ -56,6 +66,7 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
             .map_err(system("cannot leave the shell"))?;
     }
     let ended = served.join();
+    runtime.block_on(files.open_files.settle_all());
     runtime.shutdown_timeout(Duration::from_secs(1));
     match ended {
         Ok(result) => result.map_err(system("the connection to the kernel broke")),
@@ -81,6 +92,41 @@ async fn reach(options: &Options, bucket: &str, prefix: &str) -> Result<Bucket, 
             Err(Trouble::of_bucket(bucket, endpoint, &error))
         }
     }
+}
+
+/// The folder for what is written, after what a dead mount left there was looked after.
+fn stage(
+    options: &Options,
+    runtime: &Runtime,
+    store: &Arc<dyn Store>,
+    (bucket, prefix): (&str, &str),
+) -> Result<Writes, Trouble> {
+    let endpoint = options.reach.endpoint_url.as_deref().unwrap_or_default();
+    let session = SessionMark {
+        version: 1,
+        place: format!("{endpoint} {bucket}/{prefix}"),
+        folder: options.directory.clone(),
+        process: std::process::id(),
+    };
+    let folder = options.writes.stage_folder();
+    let refused = |error| Trouble::Stage {
+        folder: folder.clone(),
+        error,
+    };
+    let limit_bytes = options.writes.stage_limit;
+    let stage = Stage::open(&folder, limit_bytes, &session).map_err(refused)?;
+    let stage = Arc::new(stage);
+    let sending_bytes = options.memory_target / 4;
+    if !options.access.read_only {
+        let ways = Ways::new(Arc::clone(store), runtime.handle().clone(), sending_bytes);
+        let recovered = recover(&ways, &stage, &session.place, log::tell);
+        runtime.block_on(recovered).map_err(refused)?;
+    }
+    Ok(Writes {
+        stage,
+        publish: options.writes.publish(),
+        sending_bytes,
+    })
 }
 
 fn mount_options(options: &Options, source: &str) -> Config {

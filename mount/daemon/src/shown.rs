@@ -85,6 +85,7 @@ pub fn errno(call: &str, fault: &Fault) -> Errno {
         Reason::Stale => Errno::ESTALE,
         Reason::NotOpen => Errno::EBADF,
         Reason::TooLarge => Errno::EFBIG,
+        Reason::NoSpace => Errno::ENOSPC,
         Reason::Unsupported => Errno::ENOTSUP,
         Reason::Broken => Errno::EIO,
     }

@@ -27,6 +27,14 @@ pub enum Trouble {
     /// The bucket cannot be used.
     #[error("{0}")]
     Bucket(String),
+    /// There is no place for what is written.
+    #[error("cannot stage writes in {}: {error}. Name another folder with --stage", folder.display())]
+    Stage {
+        /// As it was given.
+        folder: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// The system refused something else.
     #[error("{what}: {error}")]
     System {

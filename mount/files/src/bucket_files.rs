@@ -120,9 +120,10 @@ impl BucketFiles {
         if let Some(to) = to.filter(|to| may_replace && from != Some(*to)) {
             self.open_files.settle(to, true).await?;
         }
+        let etag = from.and_then(|ino| Some(self.core.nodes().file(ino)?.info.etag.clone()));
         self.changes.rename(old, new, may_replace).await?;
-        if let Some(from) = from {
-            self.open_files.renamed(from).await;
+        if let Some((from, etag)) = from.zip(etag) {
+            self.open_files.renamed(from, &etag).await;
         }
         Ok(())
     }

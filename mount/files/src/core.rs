@@ -14,6 +14,8 @@ use crate::attributes::{Attributes, Entry};
 use crate::fault::{Fault, Reason};
 use crate::names::{self, Listed};
 use crate::nodes::{Body, Fact, Nodes};
+use crate::staging::stage::Stage;
+use crate::staging::ways::Ways;
 
 /// How the mount behaves.
 #[derive(Debug, Clone)]
@@ -24,6 +26,45 @@ pub struct Settings {
     pub ttl: Duration,
     /// Of fetched bytes.
     pub cache_bytes: u64,
+    /// How files are written.
+    pub writes: Writes,
+}
+
+/// When what was written is in the store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Publish {
+    /// When close(2) or fsync(2) returns.
+    #[default]
+    Close,
+    /// When fsync(2) returns; soon after close(2).
+    Fsync,
+    /// Soon after close(2); fsync(2) brings it to the disk of this host.
+    Async,
+}
+
+/// How files are written.
+#[derive(Debug, Clone)]
+pub struct Writes {
+    /// Where what is written lies until it is published.
+    pub stage: Arc<Stage>,
+    /// When it is published.
+    pub publish: Publish,
+    /// Of parts that are being sent, in memory.
+    pub sending_bytes: u64,
+}
+
+impl Writes {
+    /// In a folder for temporary files that is removed at the end, for tests.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn temporary(publish: Publish) -> std::io::Result<Self> {
+        Ok(Self {
+            stage: Arc::new(Stage::temporary(4 << 30)?),
+            publish,
+            sending_bytes: 128 << 20,
+        })
+    }
 }
 
 /// What all calls share.
@@ -34,6 +75,10 @@ pub struct Core {
     pub store: Arc<dyn Store>,
     /// Where requests run.
     pub runtime: Handle,
+    /// The same for uploads.
+    pub ways: Ways,
+    /// Where what is written lies until it is published.
+    pub stage: Arc<Stage>,
     nodes: Mutex<Nodes>,
     /// One listing of a folder at a time; by the folder's number.
     turns: Mutex<HashMap<u64, Arc<tokio::sync::Mutex<()>>>>,
@@ -44,7 +89,10 @@ pub struct Core {
 impl Core {
     /// Of a mount that begins now.
     pub fn new(store: Arc<dyn Store>, runtime: Handle, settings: Settings, tell: fn(&str)) -> Self {
+        let sending_bytes = settings.writes.sending_bytes;
         Self {
+            ways: Ways::new(Arc::clone(&store), runtime.clone(), sending_bytes),
+            stage: Arc::clone(&settings.writes.stage),
             settings,
             store,
             runtime,
@@ -77,6 +125,11 @@ impl Core {
             Arc::clone(turns.entry(ino).or_default())
         };
         turn.lock_owned().await
+    }
+
+    /// Tells a warning, in one line.
+    pub fn tell(&self, line: &str) {
+        (self.tell)(line);
     }
 
     /// Tells of keys that have no names.

@@ -34,6 +34,8 @@ pub enum Reason {
     NotOpen,
     /// EFBIG.
     TooLarge,
+    /// ENOSPC: the disk of this host, or what may be staged there.
+    NoSpace,
     /// ENOTSUP.
     Unsupported,
     /// EIO.
@@ -50,6 +52,15 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// Whether the same may succeed later: the store is away or busy, credentials have ended, the
+    /// disk is full.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self.reason,
+            Reason::Broken | Reason::Denied | Reason::NoSpace
+        )
+    }
+
     /// With words for the log.
     pub fn because(reason: Reason, cause: impl Into<String>) -> Self {
         Self {

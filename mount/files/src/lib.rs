@@ -5,8 +5,9 @@
 //! A call goes through these modules:
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
 //! - [`folders`]: the calls on open folders; [`open_files`]: those on open files.
-//! - [`changes`]: the calls that change names; [`draft`]: a file that is being written.
-//! - [`part_copies`]: parts of an upload that the store copies.
+//! - [`changes`]: the calls that change names; [`part_copies`]: objects too large for one copy.
+//! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes on
+//!   this host's disk, until they are published.
 //! - [`search`]: finds a name in the store, with as few requests as that takes.
 //! - [`core`]: what they all share.
 //! - [`nodes`]: inodes, and what is known of each folder's names, and since when.
@@ -23,6 +24,7 @@ pub mod bucket_files;
 pub mod changes;
 mod core;
 mod draft;
+mod drafts;
 pub mod fault;
 pub mod folders;
 mod handles;
@@ -34,9 +36,10 @@ mod part_copies;
 mod pieces;
 mod reader;
 mod search;
+pub mod staging;
 mod version;
 
-pub use crate::core::Settings;
+pub use crate::core::{Publish, Settings, Writes};
 pub use attributes::{Attributes, Entry, Kind};
 pub use bucket_files::BucketFiles;
 pub use changes::Name;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Open files: open, create, read, write, flush, release. [`crate::bucket_files`] holds them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use bytes::{Bytes, BytesMut};
-use weft_store::{Condition, ETag, Failure, ObjectInfo, Range};
+use bytes::Bytes;
+use weft_store::{Condition, ETag, Failure, ObjectInfo};
 
 use crate::attributes::Entry;
 use crate::changes::Name;
-use crate::core::Core;
-use crate::draft::{Draft, Origin, PART_BYTES, Place};
+use crate::core::{Core, Publish};
+use crate::draft::{Draft, Origin};
+use crate::drafts::Drafts;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
 use crate::names::{self, Listed};
@@ -38,8 +38,8 @@ pub struct OpenFiles {
     core: Arc<Core>,
     open: Open<OpenFile>,
     pieces: Pieces,
-    /// Files that are being written, and by how many handles; by the node's number.
-    drafts: Mutex<HashMap<u64, (Arc<Draft>, usize)>>,
+    /// Files that are being written, or wait to be published.
+    drafts: Arc<Drafts>,
 }
 
 /// A file was opened.
@@ -70,19 +70,15 @@ impl OpenFiles {
         let (store, runtime) = (Arc::clone(&core.store), core.runtime.clone());
         let pieces = Pieces::new(store, runtime, core.settings.cache_bytes);
         Self {
+            drafts: Arc::new(Drafts::new(Arc::clone(&core))),
             core,
             open: Open::default(),
             pieces,
-            drafts: Mutex::default(),
         }
     }
 
-    fn drafts(&self) -> MutexGuard<'_, HashMap<u64, (Arc<Draft>, usize)>> {
-        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn draft(&self, ino: u64) -> Option<Arc<Draft>> {
-        self.drafts().get(&ino).map(|(draft, _)| Arc::clone(draft))
+        self.drafts.get(ino)
     }
 
     /// Opens a file: the content that the store has now, or had within the time to live. Later
@@ -95,8 +91,7 @@ impl OpenFiles {
         search::freshen(&self.core, ino, ttl).await?;
         let version = Arc::new(self.version(ino)?);
         let draft = if mode.writes || mode.truncates {
-            let draft = self.write_to(ino, &version, mode.truncates).await?;
-            Some(draft)
+            Some(self.write_to(ino, &version, mode.truncates))
         } else {
             None
         };
@@ -142,55 +137,16 @@ impl OpenFiles {
     }
 
     /// The draft of a file, made where nobody writes it yet.
-    async fn write_to(
-        &self,
-        ino: u64,
-        version: &Arc<Version>,
-        is_truncated: bool,
-    ) -> Result<Arc<Draft>, Fault> {
-        if let Some(draft) = self.share(ino) {
-            return Ok(draft);
+    fn write_to(&self, ino: u64, version: &Arc<Version>, is_truncated: bool) -> Arc<Draft> {
+        if let Some(draft) = self.drafts.share(ino) {
+            return draft;
         }
-        let size = version.size_bytes;
-        let mut origin = Origin {
-            etag: Some(version.etag.clone()),
-            copied_bytes: 0,
-            held: BytesMut::new(),
-            is_changed: false,
+        let origin = Origin {
+            version: (!is_truncated).then(|| Arc::clone(version)),
+            is_changed: is_truncated,
             when: Condition::IfMatch(version.etag.clone()),
         };
-        if is_truncated {
-            origin.is_changed = true;
-        } else if size > PART_BYTES {
-            origin.copied_bytes = size;
-        } else if size > 0 {
-            let (bytes, _) = self.pieces.read(version, Range::new(0, size)).await?;
-            origin.held.extend_from_slice(&bytes);
-        }
-        Ok(self.begin(ino, origin))
-    }
-
-    /// A draft that others write, for one more.
-    fn share(&self, ino: u64) -> Option<Arc<Draft>> {
-        let mut drafts = self.drafts();
-        let (draft, writers) = drafts.get_mut(&ino)?;
-        *writers += 1;
-        Some(Arc::clone(draft))
-    }
-
-    /// Two may come here at once; the second writes to the first one's draft.
-    fn begin(&self, ino: u64, origin: Origin) -> Arc<Draft> {
-        let draft = {
-            let mut drafts = self.drafts();
-            let new = || (Arc::new(Draft::new(Arc::clone(&self.core), ino, origin)), 0);
-            let (draft, writers) = drafts.entry(ino).or_insert_with(new);
-            *writers += 1;
-            Arc::clone(draft)
-        };
-        if let Some(file) = self.core.nodes().file(ino) {
-            file.is_draft = true;
-        }
-        draft
+        self.drafts.begin(ino, &origin)
     }
 
     /// Makes a file and opens it for writing. The store has nothing of it before it is published.
@@ -220,16 +176,12 @@ impl OpenFiles {
         }
         let entry = self.core.enter(new.parent, new.name, &listed, at);
         let ino = entry.attributes.ino;
-        let draft = self.begin(
-            ino,
-            Origin {
-                etag: None,
-                copied_bytes: 0,
-                held: BytesMut::new(),
-                is_changed: true,
-                when: Condition::IfAbsent,
-            },
-        );
+        let origin = Origin {
+            version: None,
+            is_changed: true,
+            when: Condition::IfAbsent,
+        };
+        let draft = self.drafts.begin(ino, &origin);
         let version = Arc::new(self.version(ino)?);
         let handle = self.open.add(OpenFile {
             ino,
@@ -251,10 +203,7 @@ impl OpenFiles {
     pub async fn read(&self, handle: u64, offset: u64, size: u64) -> Result<Bytes, Fault> {
         let file = self.open.get(handle)?;
         if let Some(draft) = self.draft(file.ino) {
-            match draft.read(offset, size).await? {
-                Place::Here(bytes) => return Ok(bytes),
-                Place::Published => {}
-            }
+            return draft.read(&self.pieces, offset, size).await;
         }
         let reader = self.reader(&file)?;
         let read = reader.read(&self.pieces, offset, size).await;
@@ -283,7 +232,7 @@ impl OpenFiles {
     ///
     /// # Errors
     /// `NotOpen` for files that are opened for reading; those of the draft.
-    pub async fn write(&self, handle: u64, offset: u64, data: &[u8]) -> Result<(), Fault> {
+    pub async fn write(&self, handle: u64, offset: u64, data: Bytes) -> Result<(), Fault> {
         let file = self.open.get(handle)?;
         let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
         let offset = (!file.mode.appends).then_some(offset);
@@ -297,10 +246,15 @@ impl OpenFiles {
     /// What kept it from being published.
     pub async fn flush(&self, handle: u64, process: u32) -> Result<(), Fault> {
         let file = self.open.get(handle)?;
-        match &file.draft {
-            Some(draft) if [0, file.mode.process].contains(&process) => draft.flush().await,
-            _ => Ok(()),
+        let Some(draft) = &file.draft else {
+            return Ok(());
+        };
+        if self.core.settings.writes.publish != Publish::Close
+            || ![0, file.mode.process].contains(&process)
+        {
+            return Ok(());
         }
+        told(draft, draft.flush().await).await
     }
 
     /// Publishes the file as it is, at fsync(2).
@@ -308,10 +262,15 @@ impl OpenFiles {
     /// # Errors
     /// What kept it from being published.
     pub async fn publish(&self, handle: u64) -> Result<(), Fault> {
-        match &self.open.get(handle)?.draft {
-            Some(draft) => draft.publish().await,
-            None => Ok(()),
-        }
+        let file = self.open.get(handle)?;
+        let Some(draft) = &file.draft else {
+            return Ok(());
+        };
+        let done = match self.core.settings.writes.publish {
+            Publish::Async => draft.sync().await,
+            Publish::Close | Publish::Fsync => draft.publish().await,
+        };
+        told(draft, done).await
     }
 
     /// Publishes what is written to a node by anybody, or says that its name is gone.
@@ -329,15 +288,13 @@ impl OpenFiles {
         }
     }
 
-    /// A file that may be being written was renamed.
-    pub async fn renamed(&self, ino: u64) {
-        let etag = self
-            .core
-            .nodes()
-            .file(ino)
-            .map(|file| file.info.etag.clone());
-        if let Some((draft, etag)) = self.draft(ino).zip(etag) {
-            draft.renamed(etag).await;
+    /// A file that may be being written was renamed; it had this entity tag.
+    pub async fn renamed(&self, ino: u64, old: &ETag) {
+        let Some(draft) = self.draft(ino) else {
+            return;
+        };
+        if let Ok(version) = self.version(ino) {
+            draft.renamed(&Arc::new(version), old).await;
         }
     }
 
@@ -374,44 +331,28 @@ impl OpenFiles {
         let Some(draft) = &file.draft else {
             return Ok(());
         };
-        let published = draft.publish().await;
-        let is_last = {
-            let mut drafts = self.drafts();
-            let entry = drafts.get_mut(&file.ino);
-            let left = entry.map_or(0, |(_, writers)| {
-                *writers -= 1;
-                *writers
-            });
-            if left == 0 {
-                drafts.remove(&file.ino);
-            }
-            left == 0
-        };
-        if is_last {
-            draft.end().await;
-            end_draft(&self.core, file.ino, published.is_err());
+        if self.core.settings.writes.publish == Publish::Close {
+            let published = draft.publish().await;
+            let is_published = published.is_ok();
+            self.drafts.release(file.ino, false, is_published).await;
+            return published;
         }
-        published
+        // What the log here does not take must be heard of.
+        let noted = draft.wait_closed().await;
+        self.drafts.release(file.ino, true, true).await;
+        noted
+    }
+
+    /// Waits until all that was closed is published, at the end of the mount.
+    pub async fn settle_all(&self) {
+        self.drafts.settle_all().await;
     }
 }
 
-/// Nobody writes a file any more.
-fn end_draft(core: &Core, ino: u64, was_lost: bool) {
-    let mut nodes = core.nodes();
-    let Some(node) = nodes.get(ino) else {
-        return;
-    };
-    let (parent, name) = (node.parent, node.name.clone());
-    if let Some(file) = nodes.file(ino) {
-        file.is_draft = false;
-        file.is_lost |= was_lost;
+/// A program hears of an outcome.
+async fn told(draft: &Draft, outcome: Result<(), Fault>) -> Result<(), Fault> {
+    if outcome.is_err() {
+        draft.told().await;
     }
-    if was_lost {
-        // What is there now only the store knows.
-        if let Some(folder) = nodes.folder(parent) {
-            folder.own.remove(&name);
-            folder.forget(&name);
-        }
-    }
-    nodes.forget(ino, 0);
+    outcome
 }

@@ -24,18 +24,23 @@ pub struct Version {
 impl Version {
     /// Of an object as a listing or a HEAD describes it.
     pub fn new(key: String, info: &ObjectInfo) -> Self {
+        Self::named(key, &info.etag, info.size_bytes)
+    }
+
+    /// Of an object of which this is known.
+    pub fn named(key: String, etag: &ETag, size_bytes: u64) -> Self {
         let mut digest = Sha256::new();
         digest.update(key.len().to_le_bytes());
         digest.update(&key);
-        digest.update(info.etag.as_str());
+        digest.update(etag.as_str());
         let digest = digest.finalize();
         let mut first = [0; 16];
         first.copy_from_slice(&digest[..16]);
         Self {
             id: VersionId(u128::from_le_bytes(first)),
             key,
-            etag: info.etag.clone(),
-            size_bytes: info.size_bytes,
+            etag: etag.clone(),
+            size_bytes,
         }
     }
 }

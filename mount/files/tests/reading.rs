@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
-use weft_files::{BucketFiles, Kind, Mode, Reason, Settings};
+use weft_files::{BucketFiles, Kind, Mode, Publish, Reason, Settings, Writes};
 use weft_store::Failure;
 use weft_store::memory::{MemoryStore, Operation};
 
@@ -27,6 +27,7 @@ impl Mount {
             prefix: prefix.to_owned(),
             ttl,
             cache_bytes: 64 << 20,
+            writes: Writes::temporary(Publish::Close).unwrap(),
         };
         let handle = runtime.handle().clone();
         let files = BucketFiles::new(Arc::clone(&store) as _, handle, settings, |_| {});

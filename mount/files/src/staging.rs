@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is written and not yet published, on the disk of this host. [`crate::draft`] stands on it.
+//!
+//! - [`stage`]: the folder, the mount's session in it, and how much may lie there.
+//! - [`record`]: the records of a log; [`log`]: one staged file's log and data.
+//! - [`extents`]: which bytes of a file lie where.
+//! - [`content`]: all of one staged file: written, cut, read.
+//! - [`plan`]: how it becomes parts of an upload; [`sending`]: the upload.
+//! - [`publication`]: how it becomes an object; [`ways`]: what every upload needs.
+//! - [`recovery`]: what a dead mount left.
+
+pub mod content;
+pub mod extents;
+pub mod log;
+pub mod plan;
+pub mod publication;
+pub mod record;
+pub mod recovery;
+pub mod sending;
+pub mod stage;
+pub mod ways;

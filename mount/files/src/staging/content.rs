@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The bytes of a file that is being written: those that were written lie in its log, the others in
+//! objects of the store, or are zeros. [`crate::draft`] holds one, and says when it is published.
+//!
+//! Two maps: `places` says where each byte is read, `stored` which bytes the store has already, and
+//! in which object. What was written and then published is in both: it is read here, and copied
+//! inside the store.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use weft_store::{ETag, Range, Store};
+
+use crate::fault::{Fault, Reason};
+use crate::staging::extents::{Extents, Source, Stretch};
+use crate::staging::log::Log;
+use crate::staging::record::{Note, When};
+use crate::staging::stage::{Stage, new_id};
+use crate::version::Version;
+
+/// Chosen: no file grows beyond that; the parts of an upload reach so far.
+const MOST_FILE_BYTES: u64 = 2 << 40;
+/// Chosen: a log is written anew when it has twice what is needed, and this many bytes more.
+const SPARE_BYTES: u64 = 64 << 20;
+/// Chosen: or when its file lies in more pieces than that, and in twice as many as before.
+const MOST_EXTENTS: usize = 1 << 17;
+/// Chosen: what is moved at once when a log is written anew.
+const MOVE_BYTES: u64 = 1 << 20;
+
+/// The bytes of one file.
+#[derive(Debug)]
+pub struct Content {
+    stage: Arc<Stage>,
+    size: u64,
+    places: Extents,
+    stored: Extents,
+    log: Option<Log>,
+    /// Names the next object that is published, in its metadata.
+    pub id: String,
+    /// What must be so for it to be published.
+    pub when: When,
+    extents_before: usize,
+    /// When the log has so many bytes of data, it is counted how many are of use.
+    look_at_bytes: u64,
+    /// Ranges whose staged bytes were let go: they were sent.
+    dropped: Extents,
+}
+
+impl Content {
+    /// As an object is, or empty.
+    pub fn new(stage: &Arc<Stage>, version: Option<&Arc<Version>>, when: When) -> Self {
+        let places = version.map(|version| Extents::of(version, version.size_bytes));
+        let places = places.unwrap_or_default();
+        Self {
+            stage: Arc::clone(stage),
+            size: version.map_or(0, |version| version.size_bytes),
+            stored: places.clone(),
+            places,
+            log: None,
+            id: new_id(),
+            when,
+            extents_before: 0,
+            look_at_bytes: SPARE_BYTES,
+            dropped: Extents::default(),
+        }
+    }
+
+    /// What a dead mount left, to be filled with what its log says.
+    pub fn found(stage: &Arc<Stage>, log: Log, id: &str, when: When) -> Self {
+        let mut content = Self::new(stage, None, when);
+        content.log = Some(log);
+        id.clone_into(&mut content.id);
+        content
+    }
+
+    /// The log says how long the file is.
+    pub fn found_size(&mut self, size: u64) {
+        self.places.cut(size);
+        self.stored.cut(size);
+        self.size = size;
+    }
+
+    /// The log says where bytes are.
+    pub fn found_write(&mut self, range: Range, at: u64) {
+        self.places.put(range, Source::Staged(at));
+        self.stored.remove(range);
+        self.size = self.size.max(range.end);
+    }
+
+    /// The log says of which object a range is.
+    pub fn found_copy(&mut self, range: Range, version: &Arc<Version>, at: u64) {
+        let source = Source::Object(Arc::clone(version), at);
+        self.places.put(range, source.clone());
+        self.stored.put(range, source);
+        self.size = self.size.max(range.end);
+    }
+
+    /// In bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether anything lies on the disk here.
+    pub fn log(&mut self) -> Option<&mut Log> {
+        self.log.as_mut()
+    }
+
+    /// Has a log, begun with all that the file is.
+    fn log_of(&mut self, key: &str) -> Result<&mut Log, Fault> {
+        if self.log.is_none() {
+            let log = self.new_log(key)?;
+            self.log = Some(log);
+        }
+        self.log.as_mut().ok_or_else(|| Reason::Broken.into())
+    }
+
+    fn new_log(&self, key: &str) -> Result<Log, Fault> {
+        let mut log = Log::create(&self.stage)?;
+        log.note(Note::Begin {
+            id: self.id.clone(),
+            key: key.to_owned(),
+            when: self.when.clone(),
+            size_bytes: self.size,
+        })?;
+        for (range, source) in self.places.all() {
+            if let Source::Object(version, at) = source {
+                log.note(copy_note(range, version, *at))?;
+            }
+        }
+        log.note(Note::Ready)?;
+        Ok(log)
+    }
+
+    /// Writes `data` at `offset`, behind zeros where the file was shorter.
+    ///
+    /// # Errors
+    /// `NoSpace`, `TooLarge`; what the system said.
+    pub fn write(&mut self, key: &str, offset: u64, data: &[u8]) -> Result<(), Fault> {
+        if data.is_empty() {
+            return Ok(());
+        }
+        let end = offset.saturating_add(data.len() as u64);
+        self.check_size(end)?;
+        self.tidy(key)?;
+        let at = self.log_of(key)?.write(offset, data)?;
+        let range = Range::new(offset, end);
+        self.places.put(range, Source::Staged(at));
+        self.stored.remove(range);
+        self.dropped.remove(range);
+        self.size = self.size.max(end);
+        Ok(())
+    }
+
+    /// Makes the file `size` bytes long.
+    ///
+    /// # Errors
+    /// As [`Content::write`].
+    pub fn resize(&mut self, key: &str, size: u64) -> Result<(), Fault> {
+        self.check_size(size)?;
+        self.log_of(key)?.note(Note::Size(size))?;
+        for extents in [&mut self.places, &mut self.stored, &mut self.dropped] {
+            extents.cut(size);
+        }
+        self.size = size;
+        Ok(())
+    }
+
+    /// Makes a range that of an object, which the store copies later.
+    ///
+    /// # Errors
+    /// As [`Content::write`].
+    pub fn copy(
+        &mut self,
+        key: &str,
+        range: Range,
+        version: &Arc<Version>,
+        at: u64,
+    ) -> Result<(), Fault> {
+        self.check_size(range.end)?;
+        self.log_of(key)?.note(copy_note(range, version, at))?;
+        let source = Source::Object(Arc::clone(version), at);
+        self.places.put(range, source.clone());
+        self.stored.put(range, source);
+        self.dropped.remove(range);
+        self.size = self.size.max(range.end);
+        Ok(())
+    }
+
+    fn check_size(&self, size: u64) -> Result<(), Fault> {
+        if size > MOST_FILE_BYTES && size > self.size {
+            let text = format!("{size} bytes; the most are {MOST_FILE_BYTES}");
+            return Err(Fault::because(Reason::TooLarge, text));
+        }
+        Ok(())
+    }
+
+    /// Says something in the log, if there is one.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn note(&mut self, note: Note) -> Result<(), Fault> {
+        match &mut self.log {
+            Some(log) => log.note(note),
+            None => Ok(()),
+        }
+    }
+
+    /// The object that is published has another name, or another condition.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn rename(&mut self, key: &str, when: When) -> Result<(), Fault> {
+        self.when = when.clone();
+        self.note(Note::Key {
+            key: key.to_owned(),
+            when,
+        })
+    }
+
+    /// Where the bytes of a range are read.
+    pub fn stretches(&self, range: Range) -> Vec<Stretch> {
+        self.places.stretches(range)
+    }
+
+    /// Which bytes of a range the store has.
+    pub fn stored(&self, range: Range) -> Vec<Stretch> {
+        self.stored.stretches(range)
+    }
+
+    /// Whether all of a range can be read.
+    pub fn has(&self, range: Range) -> bool {
+        let found = self.dropped.stretches(range);
+        found.iter().all(|stretch| stretch.source.is_none())
+    }
+
+    /// Staged bytes.
+    ///
+    /// # Errors
+    /// `NoSpace` where they were let go; what the system said.
+    pub fn read_staged(&mut self, range: Range, at: u64, into: &mut [u8]) -> Result<(), Fault> {
+        if !self.has(range) {
+            let text = "these bytes were sent and let go, since --stage-limit is less than the \
+                        file; close the file to read them";
+            return Err(Fault::because(Reason::NoSpace, text));
+        }
+        match &mut self.log {
+            Some(log) => log.read(at, into),
+            None => Err(Reason::Broken.into()),
+        }
+    }
+
+    /// All bytes of a range, from wherever they are.
+    ///
+    /// # Errors
+    /// Those of the disk and of the store.
+    pub async fn fetch(&mut self, store: &dyn Store, range: Range) -> Result<Bytes, Fault> {
+        let mut whole = BytesMut::zeroed(range.byte_count() as usize);
+        for stretch in self.stretches(range) {
+            let from = (stretch.range.start - range.start) as usize;
+            let into = &mut whole[from..from + stretch.range.byte_count() as usize];
+            match &stretch.source {
+                None => {}
+                Some(Source::Staged(at)) => self.read_staged(stretch.range, *at, into)?,
+                Some(Source::Object(version, at)) => {
+                    let there = Range::new(*at, at + stretch.range.byte_count());
+                    let bytes = store.get(&version.key, there, &version.etag).await?;
+                    into.copy_from_slice(&bytes);
+                }
+            }
+        }
+        Ok(whole.freeze())
+    }
+
+    /// All of it is an object now.
+    ///
+    /// # Errors
+    /// What the system said of the log, which is let go then.
+    pub fn published(&mut self, version: &Arc<Version>) {
+        self.when = When::Match(version.etag.as_str().to_owned());
+        self.id = new_id();
+        self.stored = Extents::of(version, self.size);
+        let is_small = self
+            .log
+            .as_ref()
+            .is_none_or(|log| log.data_bytes() <= SPARE_BYTES);
+        let noted = self.note(Note::Published {
+            etag: version.etag.as_str().to_owned(),
+            next_id: self.id.clone(),
+        });
+        if !is_small || noted.is_err() || self.dropped.len() > 0 || self.is_crowded() {
+            self.places = self.stored.clone();
+            self.dropped = Extents::default();
+            self.look_at_bytes = SPARE_BYTES;
+            self.log = None;
+            return;
+        }
+        // What was copied of other objects is read of this one: they may go.
+        let copied: Vec<Range> = self
+            .places
+            .all()
+            .filter(|(_, source)| matches!(source, Source::Object(..)))
+            .map(|(range, _)| range)
+            .collect();
+        for range in copied {
+            let source = Source::Object(Arc::clone(version), range.start);
+            self.places.put(range, source);
+        }
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.stage.used_bytes() > self.stage.limit_bytes() / 2
+    }
+
+    /// Objects that it was made of lie elsewhere now.
+    pub fn moved(&mut self, to: impl Fn(&Arc<Version>) -> Option<Arc<Version>>) {
+        for extents in [&mut self.places, &mut self.stored] {
+            let all: Vec<(Range, Source)> = extents
+                .all()
+                .map(|(range, source)| (range, source.clone()))
+                .collect();
+            for (range, source) in all {
+                if let Source::Object(version, at) = source {
+                    if let Some(version) = to(&version) {
+                        extents.put(range, Source::Object(version, at));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets the staged bytes of a range go, which were sent.
+    pub fn drop_sent(&mut self, range: Range) {
+        for stretch in self.places.stretches(range) {
+            if let (Some(Source::Staged(at)), Some(log)) = (&stretch.source, &mut self.log) {
+                log.punch(Range::new(*at, at + stretch.range.byte_count()));
+                self.dropped.put(stretch.range, Source::Staged(*at));
+            }
+        }
+    }
+
+    /// Whether room is so short that what was sent should go.
+    pub fn wants_room(&self) -> bool {
+        self.is_crowded()
+    }
+
+    /// Writes the log anew where much of it is of no use any more.
+    fn tidy(&mut self, key: &str) -> Result<(), Fault> {
+        let Some(log) = &self.log else {
+            return Ok(());
+        };
+        let too_many = MOST_EXTENTS.max(2 * self.extents_before);
+        // Counting costs time: it is looked at when the data have grown by a quarter.
+        let is_long = log.data_bytes() > self.look_at_bytes
+            && log.data_bytes() > 2 * self.places.staged_bytes() + SPARE_BYTES;
+        self.look_at_bytes = self.look_at_bytes.max(log.data_bytes() * 5 / 4);
+        if (!is_long && self.places.len() <= too_many) || self.dropped.len() > 0 {
+            return Ok(());
+        }
+        let mut new = self.new_log(key)?;
+        let mut places = Extents::default();
+        let all: Vec<(Range, Source)> = self
+            .places
+            .all()
+            .map(|(range, source)| (range, source.clone()))
+            .collect();
+        let mut buffer = vec![0; MOVE_BYTES as usize];
+        for (range, source) in all {
+            let Source::Staged(at) = source else {
+                places.put(range, source);
+                continue;
+            };
+            let mut done = 0;
+            while done < range.byte_count() {
+                let length = MOVE_BYTES.min(range.byte_count() - done);
+                let piece = &mut buffer[..length as usize];
+                if let Some(log) = &mut self.log {
+                    log.read(at + done, piece)?;
+                }
+                let start = range.start + done;
+                let at = new.write(start, piece)?;
+                places.put(Range::new(start, start + length), Source::Staged(at));
+                done += length;
+            }
+        }
+        self.places = places;
+        self.extents_before = self.places.len();
+        self.look_at_bytes = SPARE_BYTES.max(new.data_bytes());
+        self.log = Some(new);
+        Ok(())
+    }
+}
+
+fn copy_note(range: Range, version: &Version, at: u64) -> Note {
+    Note::Copy {
+        offset: range.start,
+        length: range.byte_count(),
+        key: version.key.clone(),
+        etag: version.etag.as_str().to_owned(),
+        object_bytes: version.size_bytes,
+        at,
+    }
+}
+
+/// A version that a log names.
+pub fn named_version(key: &str, etag: &str, size_bytes: u64) -> Arc<Version> {
+    let etag = ETag::new(etag);
+    Arc::new(Version::named(key.to_owned(), &etag, size_bytes))
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How a staged file becomes an object: one request for a small one, an upload for a large one, and
+//! never half of it. [`crate::draft`] does it while the mount lives, [`crate::staging::recovery`]
+//! afterwards.
+
+use bytes::Bytes;
+use weft_store::{Condition, ETag, Failure, Range};
+
+use crate::fault::{Fault, Reason};
+use crate::staging::content::Content;
+use crate::staging::plan::PART_BYTES;
+use crate::staging::sending::{Again, Sending, about, published_unheard};
+use crate::staging::ways::Ways;
+
+/// A staged file, and its upload once one is under way.
+pub struct Publication {
+    /// Its bytes.
+    pub content: Content,
+    sending: Option<Sending>,
+}
+
+impl Publication {
+    /// Without an upload.
+    pub fn new(content: Content) -> Self {
+        Self {
+            content,
+            sending: None,
+        }
+    }
+
+    /// A range is about to be written.
+    ///
+    /// # Errors
+    /// `NoSpace` where bytes were let go that would have to be sent again.
+    pub fn touch(&mut self, ways: &Ways, range: Range) -> Result<(), Fault> {
+        let Some(sending) = &mut self.sending else {
+            return Ok(());
+        };
+        match sending.will_change(range, &self.content) {
+            Again::Parts => Ok(()),
+            Again::All if self.has_all() => {
+                self.give_up(ways);
+                Ok(())
+            }
+            Again::All | Again::Never => {
+                let text = "bytes that were sent are written again, and those beside them were \
+                            let go, since --stage-limit is less than the file. Give it more, or \
+                            write in order";
+                Err(Fault::because(Reason::NoSpace, text))
+            }
+        }
+    }
+
+    /// The file is about to be cut to `size` bytes.
+    ///
+    /// # Errors
+    /// As [`Publication::touch`].
+    pub fn cut(&mut self, ways: &Ways, size: u64) -> Result<(), Fault> {
+        let Some(sending) = self.sending.as_ref().filter(|one| size < one.reached()) else {
+            return Ok(());
+        };
+        if size > 0 && !self.content.has(Range::new(0, size.min(sending.reached()))) {
+            let text = "bytes that were sent were let go, since --stage-limit is less than the \
+                        file, so it cannot be cut. Give it more";
+            return Err(Fault::because(Reason::NoSpace, text));
+        }
+        self.give_up(ways);
+        Ok(())
+    }
+
+    /// Whether all bytes can be read here.
+    pub fn has_all(&self) -> bool {
+        let size = self.content.size();
+        size == 0 || self.content.has(Range::new(0, size))
+    }
+
+    /// Gives the upload up, if there is one.
+    pub fn give_up(&mut self, ways: &Ways) {
+        if let Some(sending) = self.sending.take() {
+            sending.give_up(ways);
+        }
+    }
+
+    /// Whether an upload is under way.
+    pub fn is_sending(&self) -> bool {
+        self.sending.is_some()
+    }
+
+    /// Sends whole parts of what was written, in an upload that is begun where there is none.
+    ///
+    /// # Errors
+    /// What the store said to the beginning; those of reading what is sent.
+    pub async fn send_ready(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
+        if self.sending.is_none() {
+            self.sending = Some(Sending::begin(ways, key, &mut self.content).await?);
+        }
+        match &mut self.sending {
+            Some(sending) if self.content.size() >= sending.reached() + PART_BYTES => {
+                sending.advance(ways, &mut self.content, false).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes it the object `key`.
+    ///
+    /// # Errors
+    /// `Stale` where somebody else wrote the object; what the store said.
+    pub async fn publish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
+        let published = if self.sending.is_none() && self.content.size() <= PART_BYTES {
+            self.put(ways, key).await
+        } else {
+            self.upload(ways, key).await
+        };
+        published.map_err(|fault| match fault.reason {
+            // The object that was opened is gone.
+            Reason::NotFound => Fault {
+                reason: Reason::Stale,
+                ..fault
+            },
+            _ => fault,
+        })
+    }
+
+    async fn upload(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
+        let finished = self.finish(ways, key).await;
+        let is_gone = |fault: &Fault| fault.reason == Reason::NotFound;
+        if finished.as_ref().is_err_and(is_gone) && self.has_all() {
+            // Somebody aborted the upload, as rules of buckets do after days.
+            self.give_up(ways);
+            return self.finish(ways, key).await;
+        }
+        finished
+    }
+
+    async fn finish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
+        if self.sending.is_none() {
+            self.sending = Some(Sending::begin(ways, key, &mut self.content).await?);
+        }
+        let Some(sending) = &mut self.sending else {
+            return Err(Reason::Broken.into());
+        };
+        let etag = sending.finish(ways, &mut self.content).await?;
+        self.sending = None;
+        Ok(etag)
+    }
+
+    /// A small file is one request.
+    async fn put(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
+        let (size, store) = (self.content.size(), &*ways.store);
+        let body = match size {
+            0 => Bytes::new(),
+            _ => self.content.fetch(store, Range::new(0, size)).await?,
+        };
+        let (about, when) = (about(&self.content), self.content.when.condition());
+        let put = match store.put_with(key, body.clone(), &about, &when).await {
+            Err(error) if error.failure == Failure::Unsupported => {
+                store.put_with(key, body, &about, &Condition::Always).await
+            }
+            put => put,
+        };
+        match put {
+            Ok(etag) => Ok(etag),
+            Err(error) => published_unheard(store, key, &self.content.id, error).await,
+        }
+    }
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The upload of a staged file: its parts leave while the writer goes on, and those that were
+//! written again are sent again before the upload is completed. [`crate::staging::publication`] holds one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use weft_store::{ETag, Failure, Metadata, Part, Range, Store, StoreError, Upload};
+
+use crate::fault::{Fault, mount_ends};
+use crate::staging::content::Content;
+use crate::staging::plan::{Aim, PART_BYTES, Step, plan};
+use crate::staging::record::{Note, When};
+use crate::staging::ways::Ways;
+
+/// Chosen: parts of one file under way; the writer waits beyond that.
+const PARTS_UNDER_WAY: usize = 16;
+/// Chosen: what is sent before the newest parts is let go only behind this many bytes, since
+/// formats that end a file write their head again.
+const HEAD_BYTES: u64 = 16 << 20;
+/// Chosen: a part that is larger is not sent, but planned anew.
+const LARGEST_SENT_BYTES: u64 = 8 * PART_BYTES;
+/// In an object's metadata: which staged file it was.
+pub const ID: &str = "weft-id";
+
+struct Sent {
+    step: Step,
+    /// None: it is under way, it failed, or its bytes were written again.
+    part: Option<Part>,
+    /// Written again since it was sent.
+    is_stale: bool,
+}
+
+/// What must be sent again when bytes are written again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// The parts that have them, if any.
+    Parts,
+    /// All: a part that was copied is too large to be sent.
+    All,
+    /// It cannot: bytes beside them were let go.
+    Never,
+}
+
+/// An upload that is under way.
+pub struct Sending {
+    upload: Upload,
+    parts: BTreeMap<u32, Sent>,
+    tasks: JoinSet<(u32, Result<Part, StoreError>)>,
+    failed: Option<StoreError>,
+    /// All before it is in parts.
+    reached: u64,
+}
+
+impl Sending {
+    /// Begins an upload.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub async fn begin(ways: &Ways, key: &str, content: &mut Content) -> Result<Self, Fault> {
+        let about = about(content);
+        let upload = ways.store.begin_with(key, &about).await?;
+        let noted = content.note(Note::Upload {
+            key: upload.key.clone(),
+            upload: upload.id.clone(),
+        });
+        let sending = Self {
+            upload,
+            parts: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            failed: None,
+            reached: 0,
+        };
+        match noted {
+            Ok(()) => Ok(sending),
+            Err(fault) => {
+                sending.give_up(ways);
+                Err(fault)
+            }
+        }
+    }
+
+    /// All bytes before it are in parts.
+    pub fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    /// Sends what is ready: whole parts, or all at the end.
+    ///
+    /// # Errors
+    /// Those of reading what is sent. What the store says of parts comes with [`Sending::finish`].
+    pub async fn advance(
+        &mut self,
+        ways: &Ways,
+        content: &mut Content,
+        is_end: bool,
+    ) -> Result<(), Fault> {
+        if self.reached >= content.size() {
+            return Ok(());
+        }
+        let rest = content.stored(Range::new(self.reached, content.size()));
+        let first_number = self.parts.len() as u32 + 1;
+        let aim = Aim {
+            first_number,
+            is_end,
+        };
+        for (index, step) in plan(&rest, aim).into_iter().enumerate() {
+            let range = step.range();
+            self.send(ways, content, first_number + index as u32, step)
+                .await?;
+            self.reached = range.end;
+        }
+        if content.wants_room() {
+            self.drop_sent(content);
+        }
+        Ok(())
+    }
+
+    async fn send(
+        &mut self,
+        ways: &Ways,
+        content: &mut Content,
+        number: u32,
+        step: Step,
+    ) -> Result<(), Fault> {
+        while self.tasks.len() >= PARTS_UNDER_WAY {
+            self.take_one().await;
+        }
+        let (store, upload) = (Arc::clone(&ways.store), self.upload.clone());
+        match step.clone() {
+            Step::Copy(range, version, at) => {
+                let there = Range::new(at, at + range.byte_count());
+                self.tasks.spawn_on(
+                    async move {
+                        let source = (version.key.as_str(), &version.etag);
+                        (
+                            number,
+                            store.copy_part(&upload, number, source, there).await,
+                        )
+                    },
+                    &ways.runtime,
+                );
+            }
+            Step::Send(range) => {
+                let room = ways.room_for(range).await;
+                let body = content.fetch(&*ways.store, range).await?;
+                self.tasks.spawn_on(
+                    async move {
+                        let sent = store.send(&upload, number, body).await;
+                        drop(room);
+                        (number, sent)
+                    },
+                    &ways.runtime,
+                );
+            }
+        }
+        let sent = Sent {
+            step,
+            part: None,
+            is_stale: false,
+        };
+        self.parts.insert(number, sent);
+        Ok(())
+    }
+
+    async fn take_one(&mut self) {
+        match self.tasks.join_next().await {
+            Some(Ok((number, Ok(part)))) => {
+                if let Some(sent) = self.parts.get_mut(&number) {
+                    sent.part = Some(part);
+                }
+            }
+            Some(Ok((_, Err(error)))) => self.failed = Some(error),
+            Some(Err(_)) => self.failed = Some(mount_ends("UploadPart", &self.upload.key)),
+            None => {}
+        }
+    }
+
+    /// Bytes that were sent are about to be written again.
+    pub fn will_change(&mut self, range: Range, content: &Content) -> Again {
+        let mut again = Again::Parts;
+        for sent in self.parts.values_mut() {
+            let part = sent.step.range();
+            if part.start < range.end && range.start < part.end {
+                sent.is_stale = true;
+                if !content.has(part) {
+                    return Again::Never;
+                }
+                if part.byte_count() > LARGEST_SENT_BYTES {
+                    again = Again::All;
+                }
+            }
+        }
+        again
+    }
+
+    /// Completes the upload, after what was written again and what failed were sent again.
+    ///
+    /// # Errors
+    /// What the store said; the upload stays, for another attempt.
+    pub async fn finish(&mut self, ways: &Ways, content: &mut Content) -> Result<ETag, Fault> {
+        self.drain().await;
+        self.failed = None;
+        let again: Vec<(u32, Step)> = self
+            .parts
+            .iter()
+            .filter(|(_, sent)| sent.is_stale || sent.part.is_none())
+            .map(|(number, sent)| match (&sent.step, sent.is_stale) {
+                // What the store had is not what the file has now.
+                (step, true) => (*number, Step::Send(step.range())),
+                (step, false) => (*number, step.clone()),
+            })
+            .collect();
+        for (number, step) in again {
+            self.send(ways, content, number, step).await?;
+        }
+        self.advance(ways, content, true).await?;
+        self.drain().await;
+        if let Some(error) = self.failed.take() {
+            return Err(error.into());
+        }
+        let parts: Vec<Part> = self
+            .parts
+            .values()
+            .filter_map(|sent| sent.part.clone())
+            .collect();
+        let when = content.when.condition();
+        let completed = ways.store.complete(&self.upload, &parts, &when).await;
+        let completed = match completed {
+            Err(error) if error.failure == Failure::Unsupported => {
+                let always = When::Always.condition();
+                ways.store.complete(&self.upload, &parts, &always).await
+            }
+            completed => completed,
+        };
+        match completed {
+            Err(error) => {
+                published_unheard(&*ways.store, &self.upload.key, &content.id, error).await
+            }
+            Ok(etag) => Ok(etag),
+        }
+    }
+
+    async fn drain(&mut self) {
+        while !self.tasks.is_empty() {
+            self.take_one().await;
+        }
+    }
+
+    /// Lets what was sent go from the disk, but for the head of the file.
+    fn drop_sent(&mut self, content: &mut Content) {
+        for sent in self.parts.values() {
+            let range = sent.step.range();
+            if sent.part.is_some() && !sent.is_stale && range.start >= HEAD_BYTES {
+                content.drop_sent(range);
+            }
+        }
+    }
+
+    /// Gives the upload up.
+    pub fn give_up(mut self, ways: &Ways) {
+        self.tasks.abort_all();
+        let (store, upload) = (Arc::clone(&ways.store), self.upload.clone());
+        // What this does not reach is in the log, and in the bucket's list of uploads.
+        ways.runtime
+            .spawn(async move { store.abort(&upload).await });
+    }
+}
+
+/// What stands in the metadata of a file's object.
+pub fn about(content: &Content) -> Metadata {
+    Metadata::from([(ID.to_owned(), content.id.clone())])
+}
+
+/// A write failed, or its answer was lost and the next attempt found the condition broken by the
+/// first one: the object says whose it is.
+///
+/// # Errors
+/// `error`, where it is somebody else's.
+pub async fn published_unheard(
+    store: &dyn Store,
+    key: &str,
+    id: &str,
+    error: StoreError,
+) -> Result<ETag, Fault> {
+    let may_be_done = matches!(
+        error.failure,
+        Failure::Changed | Failure::Missing | Failure::Unreachable | Failure::Busy
+    );
+    if may_be_done {
+        if let Ok((info, about)) = store.describe(key).await {
+            if about.get(ID).is_some_and(|found| found == id) {
+                return Ok(info.etag);
+            }
+        }
+    }
+    Err(error.into())
+}
