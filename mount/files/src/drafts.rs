@@ -152,6 +152,8 @@ impl Drafts {
         if is_last {
             self.end(ino, &draft, outcome.is_err()).await;
         }
+        // Its log goes before anybody hears that nothing waits.
+        drop(draft);
         self.published.notify_waiters();
     }
 

@@ -24,6 +24,9 @@ const MOST_FILE_BYTES: u64 = 2 << 40;
 const SPARE_BYTES: u64 = 64 << 20;
 /// Chosen: or when its file lies in more pieces than that, and in twice as many as before.
 const MOST_EXTENTS: usize = 1 << 17;
+/// Chosen: what was sent is let go behind this many bytes only, or behind an eighth of what may be
+/// staged, since formats that end a file write their head again.
+const HEAD_BYTES: u64 = 16 << 20;
 /// Chosen: what is moved at once when a log is written anew.
 const MOVE_BYTES: u64 = 1 << 20;
 
@@ -222,6 +225,11 @@ impl Content {
         self.places.stretches(range)
     }
 
+    /// All ranges that are not zeros.
+    pub fn ranges(&self) -> Vec<Range> {
+        self.places.all().map(|(range, _)| range).collect()
+    }
+
     /// Which bytes of a range the store has.
     pub fn stored(&self, range: Range) -> Vec<Stretch> {
         self.stored.stretches(range)
@@ -338,9 +346,10 @@ impl Content {
         }
     }
 
-    /// Whether room is so short that what was sent should go.
-    pub fn wants_room(&self) -> bool {
-        self.is_crowded()
+    /// Where room is so short that what was sent should go: from where on.
+    pub fn may_go_from(&self) -> Option<u64> {
+        let head = HEAD_BYTES.min(self.stage.limit_bytes() / 8);
+        self.is_crowded().then_some(head)
     }
 
     /// Writes the log anew where much of it is of no use any more.

@@ -9,7 +9,7 @@ use weft_store::{Condition, ETag, Failure, Range};
 use crate::fault::{Fault, Reason};
 use crate::staging::content::Content;
 use crate::staging::plan::PART_BYTES;
-use crate::staging::sending::{Again, Sending, about, published_unheard};
+use crate::staging::sending::{Again, Sending, about, own_object, published_unheard};
 use crate::staging::ways::Ways;
 
 /// A staged file, and its upload once one is under way.
@@ -112,14 +112,21 @@ impl Publication {
         } else {
             self.upload(ways, key).await
         };
-        published.map_err(|fault| match fault.reason {
-            // The object that was opened is gone.
-            Reason::NotFound => Fault {
+        let fault = match published {
+            Err(fault) if matches!(fault.reason, Reason::NotFound | Reason::Stale) => fault,
+            published => return published,
+        };
+        // An attempt before may have done it, and its answer was lost.
+        match own_object(&*ways.store, key, &self.content.id).await {
+            Some(etag) => {
+                self.give_up(ways);
+                Ok(etag)
+            }
+            None => Err(Fault {
                 reason: Reason::Stale,
                 ..fault
-            },
-            _ => fault,
-        })
+            }),
+        }
     }
 
     async fn upload(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {

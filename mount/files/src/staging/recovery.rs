@@ -177,16 +177,19 @@ async fn save(
     let path = folder.join(format!("{}-{short}", content.id));
     let file = File::create(&path).map_err(broken)?;
     file.set_len(content.size()).map_err(broken)?;
-    let mut at = 0;
     let mut is_whole = true;
-    while at < content.size() {
-        let range = Range::new(at, content.size().min(at + READ_BYTES));
-        match content.fetch(&*ways.store, range).await {
-            Ok(bytes) => file.write_all_at(&bytes, at).map_err(broken)?,
-            Err(fault) if fault.may_pass() => return Err(fault),
-            Err(_) => is_whole = false,
+    let all: Vec<Range> = content.ranges();
+    for stretch in all {
+        let mut at = stretch.start;
+        while at < stretch.end {
+            let range = Range::new(at, stretch.end.min(at + READ_BYTES));
+            match content.fetch(&*ways.store, range).await {
+                Ok(bytes) => file.write_all_at(&bytes, at).map_err(broken)?,
+                Err(fault) if fault.may_pass() => return Err(fault),
+                Err(_) => is_whole = false,
+            }
+            at = range.end;
         }
-        at = range.end;
     }
     let rest = if is_whole {
         ""

@@ -16,9 +16,6 @@ use crate::staging::ways::Ways;
 
 /// Chosen: parts of one file under way; the writer waits beyond that.
 const PARTS_UNDER_WAY: usize = 16;
-/// Chosen: what is sent before the newest parts is let go only behind this many bytes, since
-/// formats that end a file write their head again.
-const HEAD_BYTES: u64 = 16 << 20;
 /// Chosen: a part that is larger is not sent, but planned anew.
 const LARGEST_SENT_BYTES: u64 = 8 * PART_BYTES;
 /// In an object's metadata: which staged file it was.
@@ -111,8 +108,9 @@ impl Sending {
                 .await?;
             self.reached = range.end;
         }
-        if content.wants_room() {
-            self.drop_sent(content);
+        if let Some(from) = content.may_go_from() {
+            self.drain().await;
+            self.drop_sent(content, from);
         }
         Ok(())
     }
@@ -236,7 +234,11 @@ impl Sending {
         };
         match completed {
             Err(error) => {
-                published_unheard(&*ways.store, &self.upload.key, &content.id, error).await
+                let store = &*ways.store;
+                let etag = published_unheard(store, &self.upload.key, &content.id, error).await?;
+                // It may have been the upload of a mount before.
+                let _ = store.abort(&self.upload).await;
+                Ok(etag)
             }
             Ok(etag) => Ok(etag),
         }
@@ -249,10 +251,10 @@ impl Sending {
     }
 
     /// Lets what was sent go from the disk, but for the head of the file.
-    fn drop_sent(&mut self, content: &mut Content) {
+    fn drop_sent(&mut self, content: &mut Content, from: u64) {
         for sent in self.parts.values() {
             let range = sent.step.range();
-            if sent.part.is_some() && !sent.is_stale && range.start >= HEAD_BYTES {
+            if sent.part.is_some() && !sent.is_stale && range.start >= from {
                 content.drop_sent(range);
             }
         }
@@ -289,11 +291,18 @@ pub async fn published_unheard(
         Failure::Changed | Failure::Missing | Failure::Unreachable | Failure::Busy
     );
     if may_be_done {
-        if let Ok((info, about)) = store.describe(key).await {
-            if about.get(ID).is_some_and(|found| found == id) {
-                return Ok(info.etag);
-            }
+        if let Some(etag) = own_object(store, key, id).await {
+            return Ok(etag);
         }
     }
     Err(error.into())
+}
+
+/// The object of a key, if it is the one that was published of this staged file.
+pub async fn own_object(store: &dyn Store, key: &str, id: &str) -> Option<ETag> {
+    let (info, about) = store.describe(key).await.ok()?;
+    about
+        .get(ID)
+        .is_some_and(|found| found == id)
+        .then_some(info.etag)
 }

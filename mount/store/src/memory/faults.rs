@@ -33,6 +33,11 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether it changes what objects there are; its answer can be lost.
+    fn is_write(self) -> bool {
+        matches!(self, Self::Put | Self::Delete | Self::Copy | Self::Complete)
+    }
+
     /// Its name at S3.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,6 +62,8 @@ pub struct Faults {
     planned: VecDeque<(Operation, u64, Failure)>,
     /// Requests that are done, and whose answers are lost.
     unheard: VecDeque<(Operation, u64)>,
+    /// After so many requests the store is away: the last one is done or not, and not answered.
+    away_after: Option<(u64, bool)>,
     counts: BTreeMap<Operation, u64>,
     got_bytes: u64,
 }
@@ -75,6 +82,24 @@ impl Faults {
         self.unheard.push_back((operation, at));
     }
 
+    /// The store answers `count` requests more, then none: as if the client were killed. Of the
+    /// next request, if it is a write, the store does what it asks, or not.
+    pub fn away_after(&mut self, count: u64, is_next_done: bool) {
+        self.away_after = Some((self.total() + count, is_next_done));
+    }
+
+    /// The store is back, and nothing is planned.
+    pub fn clear(&mut self) {
+        self.away_after = None;
+        self.planned.clear();
+        self.unheard.clear();
+    }
+
+    /// How many requests came in all.
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
     /// How many requests of this kind came, those that failed too.
     pub fn count(&self, operation: Operation) -> u64 {
         self.counts.get(&operation).copied().unwrap_or_default()
@@ -89,6 +114,18 @@ impl Faults {
     pub(super) fn meet(&mut self, operation: Operation, key: &str) -> Result<(), StoreError> {
         *self.counts.entry(operation).or_default() += 1;
         let count = self.count(operation);
+        if let Some((last, is_next_done)) = self.away_after {
+            let is_next = self.total() == last + 1 && is_next_done;
+            if self.total() > last && !(is_next && operation.is_write()) {
+                let text = "the store is away, as the test wants";
+                return Err(StoreError::new(
+                    Failure::Unreachable,
+                    operation.name(),
+                    key,
+                    text,
+                ));
+            }
+        }
         let hit =
             |planned: &&(Operation, u64, Failure)| (planned.0, planned.1) == (operation, count);
         match self.planned.iter().find(hit) {
@@ -104,7 +141,8 @@ impl Faults {
 
     /// A request is done; its answer may have to be lost.
     pub(super) fn meet_after(&mut self, operation: Operation, key: &str) -> Result<(), StoreError> {
-        if !self.unheard.contains(&(operation, self.count(operation))) {
+        let is_away = self.away_after.is_some_and(|(last, _)| self.total() > last);
+        if !is_away && !self.unheard.contains(&(operation, self.count(operation))) {
             return Ok(());
         }
         let name = operation.name();
