@@ -4,7 +4,7 @@
 # requests that takes, faults of the store, kills, and wrong usage.
 # Usage: tests/mount/run.sh [PART]...
 #
-# Parts: reads requests faults ends writes. WEFT_MOUNT and BUCKET_SERVER name other programs than
+# Parts: reads requests faults ends writes staged. WEFT_MOUNT and BUCKET_SERVER name other programs than
 # those in target/debug.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/bucket-server/server.sh
 . tests/bucket-server/server.sh
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(reads requests faults ends writes)
+[ ${#parts[@]} -gt 0 ] || parts=(reads requests faults ends writes staged)
 PYTHON=${BUCKET_PYTHON:-$PWD/.env/bucket/bin/python}
 export AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret AWS_REGION=us-east-1
 export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null
@@ -44,7 +44,7 @@ trap tidy EXIT
 # mount_bucket OPTIONS...: the bucket `data` at $mnt.
 mount_bucket() {
     timeout 30 "$WEFT_MOUNT" data "$mnt" --endpoint-url "$BUCKET_URL" \
-        --log-directory "$work" "$@"
+        --log-directory "$work" --stage "${stage:-$work/stage}" "$@"
 }
 
 # is_mounted: whether a bucket is at $mnt.
@@ -53,7 +53,7 @@ is_mounted() { grep -qF " $mnt " /proc/self/mountinfo; }
 # unmount_bucket: and nothing is left of it. What was open a moment ago may be open still.
 unmount_bucket() {
     is_mounted || return 0
-    wait_for 10 umount "$mnt" && wait_for 10 daemon_is_gone
+    wait_for 10 umount "$mnt" && wait_for 30 daemon_is_gone
 }
 daemon_id() { pgrep -f "^$WEFT_MOUNT data $mnt "; }
 daemon_is_gone() { ! daemon_id >/dev/null; }
@@ -91,7 +91,7 @@ trap tidy EXIT
 for part in "${parts[@]}"; do
     no_faults
     if [ ! -f "tests/mount/$part.sh" ]; then
-        printf 'run.sh: there is no part %s; there are reads requests faults ends writes\n' \
+        printf 'run.sh: there is no part %s; there are reads requests faults ends writes staged\n' \
             "$part" >&2
         exit 2
     fi

@@ -66,7 +66,7 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
             .map_err(system("cannot leave the shell"))?;
     }
     let ended = served.join();
-    runtime.block_on(files.open_files.settle_all());
+    runtime.block_on(files.open_files.settle_all(END_LIMIT));
     runtime.shutdown_timeout(Duration::from_secs(1));
     match ended {
         Ok(result) => result.map_err(system("the connection to the kernel broke")),

@@ -109,6 +109,8 @@ impl Drafts {
         };
         if !later {
             self.end(ino, &draft, !was_published).await;
+            drop(draft);
+            self.published.notify_waiters();
             return;
         }
         let this = Arc::clone(self);
@@ -183,14 +185,27 @@ impl Drafts {
         nodes.forget(ino, 0);
     }
 
-    /// Waits until nothing waits to be published.
-    pub async fn settle_all(&self) {
+    /// Waits until nothing is being written, nor waits to be published, at the end of a mount. What
+    /// the kernel never closes is waited for no longer than `limit`.
+    pub async fn settle_all(&self, limit: Duration) {
+        let end = tokio::time::Instant::now() + limit;
         loop {
             let published = self.published.notified();
-            if !self.table().values().any(|entry| entry.is_waiting) {
+            let (is_open, is_waiting) = {
+                let table = self.table();
+                (
+                    !table.is_empty(),
+                    table.values().any(|entry| entry.is_waiting),
+                )
+            };
+            if !is_open {
                 return;
             }
-            published.await;
+            if is_waiting {
+                published.await;
+            } else if tokio::time::timeout_at(end, published).await.is_err() {
+                return;
+            }
         }
     }
 }

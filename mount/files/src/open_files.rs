@@ -343,9 +343,10 @@ impl OpenFiles {
         noted
     }
 
-    /// Waits until all that was closed is published, at the end of the mount.
-    pub async fn settle_all(&self) {
-        self.drafts.settle_all().await;
+    /// Waits until all is closed and published, at the end of the mount. What the kernel never
+    /// closes is waited for no longer than `limit`.
+    pub async fn settle_all(&self, limit: Duration) {
+        self.drafts.settle_all(limit).await;
     }
 }
 

@@ -77,9 +77,8 @@ impl Mount {
     /// As close(2) and what follows it.
     fn close(&self, handle: u64) -> bool {
         let flushed = self.files.open_files.flush(handle, 7);
-        let flushed = self.runtime.block_on(flushed).is_ok();
         // The kernel's release comes later, and its answer goes nowhere.
-        flushed
+        self.runtime.block_on(flushed).is_ok()
     }
 
     /// Kills the mount, as far as its disk and its store can tell, and has the next one look after
@@ -120,7 +119,12 @@ fn copy_folder(from: &Path, to: &PathBuf) {
 }
 
 fn pattern(length: usize, seed: usize) -> Vec<u8> {
-    (0..length).map(|at| (at / 7 + at * seed) as u8).collect()
+    let one: Vec<u8> = (0..4096)
+        .map(|at| (at / 7 + at * seed + seed) as u8)
+        .collect();
+    let mut all = one.repeat(length.div_ceil(4096));
+    all.truncate(length);
+    all
 }
 
 /// What the file was, what is written to it, and what it is then.
@@ -290,7 +294,10 @@ fn closed_files_are_published_once_the_store_is_back() {
             .unwrap();
         std::thread::sleep(Duration::from_millis(50));
         mount.store.faults().clear();
-        mount.runtime.block_on(mount.files.open_files.settle_all());
+        let limit = Duration::from_secs(10);
+        mount
+            .runtime
+            .block_on(mount.files.open_files.settle_all(limit));
         assert_eq!(mount.store.content("f").unwrap(), "content");
         assert_eq!(mount.stage.used_bytes(), 0, "nothing is left on the disk");
         assert_eq!(std::fs::read_dir(mount.stage.folder()).unwrap().count(), 1);
