@@ -2,9 +2,10 @@
 //! The bytes of an answer, in one piece. [`crate::bucket`] calls it.
 
 use aws_sdk_s3::primitives::ByteStream;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use weft_store::{Failure, Range, StoreError};
 
+use crate::buffers::Buffers;
 use crate::refusal::Asked;
 
 /// Reads a body that must have the length of `range`. One copy: from the connection's buffers into
@@ -13,9 +14,10 @@ pub async fn collect(
     mut body: ByteStream,
     range: Range,
     asked: &Asked<'_>,
+    buffers: &Buffers,
 ) -> Result<Bytes, StoreError> {
     let wanted = range.byte_count() as usize;
-    let mut bytes = BytesMut::with_capacity(wanted);
+    let mut bytes = buffers.take(wanted);
     loop {
         match body.next().await {
             Some(Ok(piece)) if bytes.len() + piece.len() <= wanted => {
@@ -29,7 +31,7 @@ pub async fn collect(
                 let text = format!("the answer broke off after {} bytes: {error}", bytes.len());
                 return Err(asked.failed(Failure::Corrupt, &text));
             }
-            None if bytes.len() == wanted => return Ok(bytes.freeze()),
+            None if bytes.len() == wanted => return Ok(buffers.share(bytes)),
             None => {
                 let text = format!("{} bytes came of {wanted}", bytes.len());
                 return Err(asked.failed(Failure::Corrupt, &text));

@@ -14,6 +14,7 @@ use weft_store::{
 };
 
 use crate::body;
+use crate::buffers::Buffers;
 use crate::encoding::{copy_source, decode};
 use crate::refusal::Asked;
 
@@ -26,6 +27,7 @@ pub struct Bucket {
     pub(crate) client: Client,
     pub(crate) name: String,
     pub(crate) checksum: Option<ChecksumAlgorithm>,
+    buffers: Buffers,
 }
 
 impl Bucket {
@@ -34,6 +36,7 @@ impl Bucket {
             client,
             name: name.to_owned(),
             checksum: with_checksums.then_some(ChecksumAlgorithm::Crc64Nvme),
+            buffers: Buffers::default(),
         }
     }
 
@@ -57,7 +60,7 @@ impl Bucket {
             .send()
             .await
             .map_err(|error| asked.refused(&error))?;
-        body::collect(answer.body, range, &asked).await
+        body::collect(answer.body, range, &asked, &self.buffers).await
     }
 }
 
@@ -141,6 +144,7 @@ impl Objects for Bucket {
             .prefix(&request.prefix)
             .set_delimiter(request.by_folder.then(|| "/".to_owned()))
             .set_continuation_token(request.token.clone())
+            .set_start_after(request.start_after.clone())
             .max_keys(i32::from(request.limit))
             .encoding_type(EncodingType::Url)
             .send()

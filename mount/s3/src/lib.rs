@@ -4,6 +4,7 @@
 //! - [`mod@connect`]: options, credentials and region; makes the client.
 //! - [`bucket`]: the traits of `mount/store` over the client.
 //! - [`body`]: bytes of an answer, counted.
+//! - [`buffers`]: memory of answers, used again.
 //! - [`encoding`]: keys in addresses and in listings.
 //! - [`refusal`]: errors of the SDK as a [`weft_store::StoreError`].
 //!
@@ -13,6 +14,7 @@
 
 mod body;
 mod bucket;
+mod buffers;
 mod connect;
 mod encoding;
 mod refusal;

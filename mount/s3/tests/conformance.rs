@@ -17,10 +17,11 @@ const PART: usize = 5 << 20;
 
 type Law = for<'a> fn(&'a dyn Store) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-const LAWS: [(&str, Law); 9] = [
+const LAWS: [(&str, Law); 10] = [
     ("objects", |store| Box::pin(objects(store))),
     ("ranges", |store| Box::pin(ranges(store))),
     ("listings", |store| Box::pin(listings(store))),
+    ("middles", |store| Box::pin(middles(store))),
     ("puts", |store| Box::pin(puts(store))),
     ("deletes", |store| Box::pin(deletes(store))),
     ("copies", |store| Box::pin(copies(store))),
@@ -106,12 +107,42 @@ async fn listings(store: &dyn Store) {
     }
 }
 
+/// Pages of the mount begin in the middle of a folder.
+async fn middles(store: &dyn Store) {
+    for name in ["a", "b/1", "b/2", "c", "d/1", "e"] {
+        put(store, &format!("middles/{name}"), name).await;
+    }
+    let cases: [(&str, &[&str], &[&str]); 5] = [
+        ("", &["a", "c", "e"], &["b/", "d/"]),
+        ("a", &["c", "e"], &["b/", "d/"]),
+        ("a5", &["c", "e"], &["b/", "d/"]),
+        ("b0", &["c", "e"], &["d/"]),
+        ("e", &[], &[]),
+    ];
+    for (after, objects, folders) in cases {
+        let request = ListRequest {
+            prefix: "middles/".to_owned(),
+            by_folder: true,
+            start_after: Some(format!("middles/{after}")),
+            limit: 1000,
+            ..ListRequest::default()
+        };
+        let page = store.list(&request).await.unwrap();
+        let short = |key: &String| key["middles/".len()..].to_owned();
+        let keys: Vec<String> = page.objects.iter().map(|(key, _)| short(key)).collect();
+        assert_eq!(keys, objects, "behind {after}");
+        let groups: Vec<String> = page.folders.iter().map(short).collect();
+        assert_eq!(groups, folders, "behind {after}");
+        assert_eq!(page.next, None);
+    }
+}
+
 async fn whole_list(store: &dyn Store, limit: u16, by_folder: bool) -> (Vec<String>, Vec<String>) {
     let mut request = ListRequest {
         prefix: "listings/".to_owned(),
         by_folder,
-        token: None,
         limit,
+        ..ListRequest::default()
     };
     let short = |key: String| key["listings/".len()..].to_owned();
     let (mut objects, mut folders) = (Vec::new(), Vec::new());

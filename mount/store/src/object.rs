@@ -80,6 +80,8 @@ pub struct ListRequest {
     pub by_folder: bool,
     /// The [`Page::next`] of the page before; empty for the first page.
     pub token: Option<String>,
+    /// Only keys behind this one, where there is no token; a group counts by its keys.
+    pub start_after: Option<String>,
     /// 1 to 1,000 keys and groups.
     pub limit: u16,
 }

@@ -54,9 +54,11 @@ impl Objects for MemoryStore {
         let mut page = Page::default();
         let mut count = 0;
         let mut last = String::new();
-        let from = request.token.clone();
+        let from = request.token.as_ref().or(request.start_after.as_ref());
+        let from = from.filter(|from| **from >= request.prefix).cloned();
         let from = from.map_or(Bound::Included(request.prefix.clone()), Bound::Excluded);
-        let mut passed_folder: Option<String> = request.token.clone().filter(|t| t.ends_with('/'));
+        let passed = request.token.as_ref().filter(|token| token.ends_with('/'));
+        let mut passed_folder = passed.filter(|_| request.by_folder).cloned();
         for (key, object) in inner.objects.range((from, Bound::Unbounded)) {
             let Some(rest) = key.strip_prefix(&request.prefix) else {
                 break;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Memory of answers, used again: a fetch of 8 MiB would else take 2,048 new pages of the kernel
+//! each time. [`crate::body`] takes one for each large answer; it comes back when the last reader
+//! lets go of the bytes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+/// Chosen: below this the allocator is as fast.
+const SMALLEST_BYTES: usize = 1 << 20;
+/// Chosen: what lies unused at most.
+const UNUSED_BYTES: usize = 48 << 20;
+
+/// Buffers that nobody uses. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Buffers {
+    unused: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+/// A buffer that returns when it is dropped.
+struct Lent {
+    bytes: Vec<u8>,
+    home: Buffers,
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        bytes.clear();
+        let mut unused = self
+            .home
+            .unused
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let unused_bytes: usize = unused.iter().map(Vec::capacity).sum();
+        if unused_bytes + bytes.capacity() <= UNUSED_BYTES {
+            unused.push(bytes);
+        }
+    }
+}
+
+impl Buffers {
+    /// An empty buffer with room for so many bytes, and not for many times as many.
+    pub fn take(&self, wanted_bytes: usize) -> Vec<u8> {
+        if wanted_bytes >= SMALLEST_BYTES {
+            let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+            let fits =
+                |buffer: &Vec<u8>| (wanted_bytes..=wanted_bytes * 2).contains(&buffer.capacity());
+            if let Some(at) = unused.iter().position(fits) {
+                return unused.swap_remove(at);
+            }
+        }
+        Vec::with_capacity(wanted_bytes)
+    }
+
+    /// The bytes, to be shared; the buffer comes back when nobody has them any more.
+    pub fn share(&self, bytes: Vec<u8>) -> Bytes {
+        if bytes.capacity() < SMALLEST_BYTES {
+            return Bytes::from(bytes);
+        }
+        Bytes::from_owner(Lent {
+            bytes,
+            home: self.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffer_comes_back_when_the_last_part_of_it_is_dropped() {
+        let buffers = Buffers::default();
+        let mut bytes = buffers.take(2 << 20);
+        bytes.resize(2 << 20, 7);
+        let address = bytes.as_ptr();
+        let shared = buffers.share(bytes);
+        let part = shared.slice(5..10);
+        drop(shared);
+        assert_eq!(&part[..], [7; 5]);
+        assert_ne!(buffers.take(2 << 20).as_ptr(), address);
+        drop(part);
+        let again = buffers.take(2 << 20);
+        assert_eq!((again.as_ptr(), again.len()), (address, 0));
+        // Too large for what is wanted.
+        drop(buffers.share(again));
+        assert_ne!(buffers.take(1 << 19).as_ptr(), address);
+    }
+}
