@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Nodes ask each other over sockets of this host.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use weft_fabric::{ANSWER_LIMIT_BYTES, Fabric, Settings};
+use weft_udp::seal::{JobKey, Trust};
+
+/// Ports that are free now.
+fn nodes(count: usize) -> Vec<SocketAddr> {
+    let sockets: Vec<UdpSocket> = (0..count)
+        .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
+        .collect();
+    sockets
+        .iter()
+        .map(|socket| socket.local_addr().unwrap())
+        .collect()
+}
+
+/// A node whose answers are the questions, with as many bytes behind as those say.
+fn node(nodes: &[SocketAddr], own: usize, key: &str) -> Fabric {
+    let settings = Settings {
+        nodes: nodes.to_vec(),
+        own,
+        trust: Trust {
+            job_key: Some(JobKey::parse(key).unwrap()),
+            ..Trust::default()
+        },
+        tell: |line| println!("{line}"),
+    };
+    let (fabric, mut asked) = Fabric::open(settings).unwrap();
+    tokio::spawn(async move {
+        while let Some(asked) = asked.recv().await {
+            let length = usize::from(asked.question[0]) << 12;
+            let question = asked.question.clone();
+            asked.answer([question, Bytes::from(vec![7; length])]);
+        }
+    });
+    fabric
+}
+
+const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_of_all_lengths_are_answered_by_whom_they_were_asked() {
+    let nodes = nodes(3);
+    let fabrics: Vec<Fabric> = (0..3).map(|own| node(&nodes, own, KEY)).collect();
+    for turn in 0..300usize {
+        let (from, to) = (turn % 3, (turn + 1 + turn / 100) % 3);
+        if from == to {
+            continue;
+        }
+        let question = Bytes::from(vec![(turn % 255) as u8; 1 + turn * 20]);
+        let answer = fabrics[from].ask(to, question.clone()).await.unwrap();
+        assert_eq!(answer[..question.len()], question);
+        assert_eq!(
+            answer.len(),
+            question.len() + (usize::from(question[0]) << 12)
+        );
+    }
+    let longest = Bytes::from_static(&[255]);
+    let answers = (0..64).map(|_| fabrics[0].ask(1, longest.clone()));
+    let tasks = answers.collect::<Vec<_>>();
+    for task in tasks {
+        let answer = task.await.unwrap();
+        assert!(answer.len() <= ANSWER_LIMIT_BYTES && answer.len() == 1 + (255 << 12));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn node_that_ended_is_silent_soon_and_answers_when_it_is_back() {
+    let nodes = nodes(2);
+    let one = node(&nodes, 0, KEY);
+    let other = node(&nodes, 1, KEY);
+    one.ask(1, Bytes::from_static(&[0])).await.unwrap();
+    drop(other);
+    let began = Instant::now();
+    loop {
+        match one.ask(1, Bytes::from_static(&[0])).await {
+            Err(_) => break,
+            Ok(_) => assert!(began.elapsed() < Duration::from_secs(30)),
+        }
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        began.elapsed()
+    );
+    let _other = node(&nodes, 1, KEY);
+    let began = Instant::now();
+    while one.ask(1, Bytes::from_static(&[0])).await.is_err() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it is back");
+    }
+}
