@@ -5,7 +5,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
-  tests-built ready check check-exports bench bench-network readme clean setup-build setup-mount \
+  tests-built ready check check-exports bench bench-network bench-mount readme clean setup-build \
+  setup-mount setup-peers \
   setup-demo setup-test setup-packages
 
 PREFIX ?= /usr/local
@@ -26,13 +27,16 @@ help:
 	  'make check-exports   what weft export makes, before the code of AWS, Kubernetes and others' \
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
 	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
-	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
+	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone, which it builds: half an hour' \
+  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
 	@scripts/setup.sh build
 setup-mount:
 	@scripts/setup.sh mount
+setup-peers:
+	@scripts/setup.sh peers
 setup-demo: setup-build
 	@scripts/setup.sh demo
 setup-test: setup-build
@@ -78,6 +82,19 @@ bench-network: setup-demo build
 	dist/bin/weft bench compare --testbed direct,mtu=1500 --testbed direct,mtu=9000 \
 	  --testbed paths=4,rate=500mbit --benchmarks latency,bw,mbw_mr,alltoall -n 8 -m 1048576 \
 	  --size-time 0.05 -r 3 --out report/network
+
+# Only this builds peers: Mountpoint's library has 67 MB of C, rclone comes through Go's proxy.
+PEERS := .env/peers
+bench-mount: setup-peers build-mount
+	cargo build --release --locked -p weft-bucket-server
+	CARGO_TARGET_DIR=$(abspath $(PEERS))/target cargo build --release \
+	  --manifest-path tests/mount/mountpoint-peer/Cargo.toml
+	command -v go >/dev/null && GOBIN=$(abspath $(PEERS))/bin \
+	  go install github.com/rclone/rclone@v1.76.0 || echo 'without rclone: there is no go'
+	dist/bin/weft bench mount --server $(TARGET_FOLDER)/release/weft-bucket-server \
+	  --peer weft=dist/bin/weft-mount --peer s3fs=$$(command -v s3fs) \
+	  --peer mountpoint=$(PEERS)/target/release/mountpoint-peer \
+	  $$([ -x $(PEERS)/bin/rclone ] && echo --peer rclone=$(PEERS)/bin/rclone) --out report/mount
 
 readme: setup-demo build
 	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native,weft+plain \

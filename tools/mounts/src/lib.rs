@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft bench mount`: weft-mount beside its peers on an S3 server of the tests, in turns. Each run
+//! has a fresh mount; a round has one run of each peer; medians come with their intervals.
+//!
+//! - [`settings`]: the command line.
+//! - [`rounds`]: all runs, and what each took.
+//! - [`loads`]: what a run does in the mounted folder, and on which network.
+//! - [`peers`]: how each program is mounted and unmounted.
+//! - [`server`]: the S3 server, its settings and counters.
+//! - [`results`]: the table, the page and the JSON.
+#![forbid(unsafe_code)]
+
+pub mod loads;
+pub mod peers;
+pub mod results;
+pub mod rounds;
+pub mod server;
+pub mod settings;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use weft_ranks::{EXIT_OK, EXIT_USAGE, say};
+
+/// Failed.
+const EXIT_FAILED: u8 = 1;
+
+/// Runs `weft bench mount` with the arguments after `mount`; returns the exit code.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let name = OsString::from("weft bench mount");
+    let settings = match settings::Settings::try_parse_from([name].into_iter().chain(arguments)) {
+        Ok(settings) => settings,
+        Err(error) => {
+            let is_answer = !error.use_stderr();
+            let _ = error.print();
+            return if is_answer { EXIT_OK } else { EXIT_USAGE };
+        }
+    };
+    let done = rounds::all(&settings).and_then(|runs| results::write(&settings, &runs));
+    match done {
+        Ok(()) => EXIT_OK,
+        Err(text) => {
+            say!("weft bench mount: {text}");
+            EXIT_FAILED
+        }
+    }
+}
