@@ -4,8 +4,8 @@
 # requests that takes, faults of the store, kills, and wrong usage.
 # Usage: tests/mount/run.sh [PART]...
 #
-# Parts: reads requests faults ends writes staged. WEFT_MOUNT and BUCKET_SERVER name other programs than
-# those in target/debug.
+# Parts: reads requests cache memory together faults ends writes staged. WEFT_MOUNT and
+# BUCKET_SERVER name other programs than those in target/debug.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/reports.sh
@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/bucket-server/server.sh
 . tests/bucket-server/server.sh
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(reads requests faults ends writes staged)
+[ ${#parts[@]} -gt 0 ] || parts=(reads requests cache memory together faults ends writes staged)
 PYTHON=${BUCKET_PYTHON:-$PWD/.env/bucket/bin/python}
 export AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret AWS_REGION=us-east-1
 export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null
@@ -91,8 +91,8 @@ trap tidy EXIT
 for part in "${parts[@]}"; do
     no_faults
     if [ ! -f "tests/mount/$part.sh" ]; then
-        printf 'run.sh: there is no part %s; there are reads requests faults ends writes staged\n' \
-            "$part" >&2
+        printf 'run.sh: there is no part %s; there are reads requests cache memory together %s\n' \
+            "$part" 'faults ends writes staged' >&2
         exit 2
     fi
     # shellcheck source=/dev/null

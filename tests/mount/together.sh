@@ -18,9 +18,11 @@ import json, sys
 counts = json.load(sys.stdin)
 print(counts["requests"], counts["read_bytes"], "bytes read,", counts["sent_bytes"], "sent")
 names = dict(counts, total=sum(counts["requests"].values()))
-sys.exit(not eval(sys.argv[1], names))' "$2"
+sys.exit(not eval(sys.argv[1], names))' "$2" | tee -a "${WEFT_MOUNT_COUNTS:-/dev/null}"
 }
-forget_there() { on a0 python3 tests/bucket-server/control.py "$there/-/counters" DELETE >/dev/null; }
+forget_there() {
+    on a0 python3 tests/bucket-server/control.py "$there/-/counters" DELETE >/dev/null
+}
 objects_there() {
     on a0 python3 tests/bucket-server/control.py "$there/-/objects" POST \
         "{\"bucket\": \"data\", \"prefix\": \"$1\", \"count\": $2, \"size\": $3}" >/dev/null
@@ -98,7 +100,8 @@ one_dies() {
     local reader=$!
     sleep 1
     on b3 sh -c "kill -9 \$(cat /proc/[0-9]*/stat | awk '\$2 == \"(weft-mount)\" { print \$1 }')"
-    wait "$reader" && cmp "$work/sum0" "$work/alone" && asked_there "read_bytes <= 1.3 * $data_bytes"
+    wait "$reader" && cmp "$work/sum0" "$work/alone" &&
+        asked_there "read_bytes <= 1.3 * $data_bytes"
     local read=$?
     on a0 python3 tests/bucket-server/control.py "$there/-/faults" DELETE >/dev/null
     [ $read = 0 ] || tail -n 5 "$work/job-log"

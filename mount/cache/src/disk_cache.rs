@@ -226,7 +226,8 @@ impl DiskCache {
 
     fn refused(&self, what: &str, error: &io::Error) {
         (self.tell)(&format!(
-            "cannot {what} the cache below {}: {error}. Give it room, or another folder by --cache.",
+            "cannot {what} the cache below {}: {error}. Give it room, or another folder \
+             by --cache.",
             self.folder.display()
         ));
     }

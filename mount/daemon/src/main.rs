@@ -6,11 +6,13 @@
 //! - [`place`]: whether the folder can be mounted on; clears what a dead mount left.
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
 //! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: what they answer.
+//! - [`joining`]: the other mounts of a job.
 //! - [`log`]: where messages go.
 #![forbid(unsafe_code)]
 
 mod background;
 mod face;
+mod joining;
 mod log;
 mod options;
 mod place;

@@ -2,10 +2,14 @@
 //! The command line. Options have the names of Mountpoint for Amazon S3 where they mean the same.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
+use weft_cache::{DiskCache, Limit};
+use weft_files::Disk;
 
+use crate::log;
 use crate::trouble::Trouble;
 
 /// Shows a bucket of S3 as a folder
@@ -31,6 +35,10 @@ pub struct Options {
     /// Memory for file contents, as 512m or 2g
     #[arg(long, value_name = "SIZE", default_value = "512m", value_parser = size)]
     pub memory_target: u64,
+    #[command(flatten)]
+    pub cache: CacheOptions,
+    #[command(flatten)]
+    pub job: JobOptions,
     /// Threads that take calls of the kernel
     #[arg(long, value_name = "COUNT", default_value = "2",
           value_parser = clap::value_parser!(u16).range(1..=64))]
@@ -65,6 +73,34 @@ pub struct ReachOptions {
     #[arg(long, value_name = "WHICH", default_value = "crc64nvme",
           value_parser = ["crc64nvme", "off"])]
     pub upload_checksums: String,
+}
+
+/// What is kept on a disk.
+#[derive(Debug, Clone, clap::Args)]
+pub struct CacheOptions {
+    /// A folder in which file contents are kept, also for later mounts
+    #[arg(long, value_name = "FOLDER")]
+    pub cache: Option<PathBuf>,
+    /// How much that folder may take, in MiB [default: all but a twentieth of its file system]
+    #[arg(long, value_name = "MIB", requires = "cache",
+          value_parser = clap::value_parser!(u64).range(64..=1 << 40))]
+    pub max_cache_size: Option<u64>,
+}
+
+/// The other mounts of a job, which fetch each byte once together.
+#[derive(Debug, Clone, clap::Args)]
+pub struct JobOptions {
+    /// Where the mount of each node listens, by UDP; the same list on each
+    #[arg(
+        long,
+        value_name = "HOST:PORT,...",
+        value_delimiter = ',',
+        requires = "job_node"
+    )]
+    pub job_nodes: Option<Vec<String>>,
+    /// Which of them this one is, from 0 on
+    #[arg(long, value_name = "NUMBER", requires = "job_nodes")]
+    pub job_node: Option<usize>,
 }
 
 /// How files are written.
@@ -174,6 +210,29 @@ impl Options {
             )));
         }
         Ok((name.to_owned(), prefix))
+    }
+
+    /// The cache on a disk, if one is wanted.
+    ///
+    /// # Errors
+    /// A folder that cannot be used.
+    pub fn disk(&self, bucket: &str) -> Result<Option<Disk>, Trouble> {
+        let Some(folder) = &self.cache.cache else {
+            return Ok(None);
+        };
+        let limit = match self.cache.max_cache_size {
+            Some(mebibytes) => Limit::Bytes(mebibytes << 20),
+            None => Limit::OfDisk,
+        };
+        let cache = DiskCache::open(folder, limit, log::tell).map_err(|error| Trouble::Cache {
+            folder: folder.clone(),
+            error,
+        })?;
+        let address = self.reach.endpoint_url.as_deref().unwrap_or("AWS");
+        Ok(Some(Disk {
+            cache: Arc::new(cache),
+            source: format!("{address} {bucket}"),
+        }))
     }
 
     /// What the client is made of.

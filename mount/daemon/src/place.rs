@@ -135,8 +135,8 @@ fn unescape(text: &str) -> String {
         .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
-/// Lets the kernel read 1 MiB ahead, as large as its requests get; only root may.
-pub fn raise_read_ahead(folder: &Path) {
+/// Lets the kernel read so many bytes ahead; only root may.
+pub fn raise_read_ahead(folder: &Path, bytes: u32) {
     let Ok(metadata) = fs::metadata(folder) else {
         return;
     };
@@ -145,7 +145,7 @@ pub fn raise_read_ahead(folder: &Path) {
     // Without it reads are 128 KiB each: slower, and right.
     let _ = fs::write(
         format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb"),
-        "1024",
+        (bytes >> 10).to_string(),
     );
 }
 

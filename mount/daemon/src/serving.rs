@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::{Session as SessionMark, Stage};
 use weft_files::staging::ways::Ways;
-use weft_files::{BucketFiles, Settings, Writes};
+use weft_files::{BucketFiles, Job, JobStore, Settings, Writes};
 use weft_s3::Bucket;
 use weft_store::{ListRequest, Objects, Store};
 
@@ -19,7 +19,7 @@ use crate::face::Face;
 use crate::options::Options;
 use crate::shown::Owner;
 use crate::trouble::Trouble;
-use crate::{background, log, place};
+use crate::{background, face, joining, log, place};
 
 /// Chosen: after a signal open files may be closed for this long; then they break.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -40,12 +40,7 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
         cache_bytes: options.memory_target / 2,
         writes,
     };
-    let files = Arc::new(BucketFiles::new(
-        store,
-        runtime.handle().clone(),
-        settings,
-        log::tell,
-    ));
+    let files = files(options, &bucket, &runtime, store, settings)?;
     let face = Face::new(
         Arc::clone(&files),
         runtime.handle().clone(),
@@ -58,7 +53,7 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     })?;
     let unmounter = session.unmount_callable();
     let served = std::thread::spawn(move || session.run());
-    place::raise_read_ahead(&folder);
+    place::raise_read_ahead(&folder, face::READ_AHEAD_BYTES);
     end_on_signal(&runtime, unmounter, folder).map_err(system("cannot wait for signals"))?;
     if background::is_child() {
         log::leave_shell(options.log_directory.as_deref())
@@ -76,14 +71,45 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     }
 }
 
+/// The file layer over a store, with the disk cache and the job that options name.
+fn files(
+    options: &Options,
+    bucket: &str,
+    runtime: &Runtime,
+    mut store: Arc<dyn Store>,
+    settings: Settings,
+) -> Result<Arc<BucketFiles>, Trouble> {
+    let joined = joining::join(&options.job)?;
+    let mut job_store = None;
+    if let Some((neighbours, _)) = &joined {
+        let job = Arc::new(Job::new(Arc::clone(neighbours), log::tell));
+        let shared = Arc::new(JobStore::new(store, job, options.metadata_ttl));
+        store = Arc::clone(&shared) as _;
+        job_store = Some(shared);
+    }
+    let handle = runtime.handle().clone();
+    let mut files = BucketFiles::new(store, handle, settings, log::tell);
+    if let Some(job_store) = job_store {
+        files = files.with_job(job_store);
+    }
+    if let Some(disk) = options.disk(bucket)? {
+        files = files.with_disk(disk);
+    }
+    let files = Arc::new(files);
+    if let Some((_, asked)) = joined {
+        joining::answer(runtime.handle(), Arc::clone(&files), asked);
+    }
+    Ok(files)
+}
+
 /// Connects, and has the bucket answer once.
 async fn reach(options: &Options, bucket: &str, prefix: &str) -> Result<Bucket, Trouble> {
     let store = weft_s3::connect(&options.store(bucket.to_owned())).await;
     let request = ListRequest {
         prefix: prefix.to_owned(),
         by_folder: true,
-        token: None,
         limit: 1,
+        ..ListRequest::default()
     };
     match store.list(&request).await {
         Ok(_) => Ok(store),

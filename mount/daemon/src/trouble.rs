@@ -27,6 +27,14 @@ pub enum Trouble {
     /// The bucket cannot be used.
     #[error("{0}")]
     Bucket(String),
+    /// The folder of the cache cannot be used.
+    #[error("cannot keep a cache in {}: {error}. Give another folder by --cache", folder.display())]
+    Cache {
+        /// As it was given.
+        folder: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// There is no place for what is written.
     #[error("cannot stage writes in {}: {error}. Name another folder with --stage", folder.display())]
     Stage {

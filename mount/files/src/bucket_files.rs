@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::runtime::Handle;
 use weft_store::Store;
 
@@ -12,14 +13,20 @@ use crate::changes::{Changes, Name};
 use crate::core::{Core, Settings};
 use crate::fault::{Fault, Reason};
 use crate::folders::Folders;
+use crate::job::{ANSWER_BYTES, ELSE, FOLLOWS, refusal};
+use crate::job_store::JobStore;
 use crate::names;
 use crate::nodes::Body;
 use crate::open_files::OpenFiles;
 use crate::search;
+use crate::sources::Disk;
+use crate::version::Version;
+use crate::words::Question;
 
 /// Files and folders over a store.
 pub struct BucketFiles {
     core: Arc<Core>,
+    job_store: Option<Arc<JobStore>>,
     changes: Changes,
     /// Open folders.
     pub folders: Folders,
@@ -36,6 +43,47 @@ impl BucketFiles {
             folders: Folders::new(Arc::clone(&core)),
             open_files: OpenFiles::new(Arc::clone(&core)),
             core,
+            job_store: None,
+        }
+    }
+
+    /// Keeps what it fetches on a disk, and looks there before it asks the store.
+    pub fn with_disk(mut self, disk: Disk) -> Self {
+        self.open_files = self.open_files.with_disk(disk);
+        self
+    }
+
+    /// Asks the other mounts of a job; `store` is the one of [`BucketFiles::new`].
+    pub fn with_job(mut self, store: Arc<JobStore>) -> Self {
+        self.open_files = self.open_files.with_job(Arc::clone(&store.job));
+        self.job_store = Some(store);
+        self
+    }
+
+    /// The answer to what another mount of the job asks, in two parts.
+    pub async fn answer(&self, question: Bytes) -> [Bytes; 2] {
+        match (Question::read(question), &self.job_store) {
+            (None, _) => refusal(ELSE, "the question is not understood"),
+            (_, None) => refusal(ELSE, "this mount is in no job"),
+            (
+                Some(Question::Bytes {
+                    key,
+                    etag,
+                    size_bytes,
+                    range,
+                }),
+                _,
+            ) => {
+                if range.byte_count() > ANSWER_BYTES {
+                    return refusal(ELSE, "more is asked for than an answer holds");
+                }
+                let version = Version::named(key, &etag, size_bytes);
+                match self.open_files.owned(version, range).await {
+                    Ok(bytes) => [Bytes::from_static(&[FOLLOWS]), bytes],
+                    Err(error) => refusal(ELSE, &error.to_string()),
+                }
+            }
+            (Some(question), Some(store)) => store.answer(question).await,
         }
     }
 

@@ -116,8 +116,8 @@ impl Changes {
         let request = ListRequest {
             prefix: prefix.to_owned(),
             by_folder: false,
-            token: None,
             limit: 2,
+            ..ListRequest::default()
         };
         let page = self.core.store.list(&request).await?;
         if page.objects.iter().any(|(key, _)| key != prefix) {
@@ -214,8 +214,8 @@ impl Changes {
         let mut request = ListRequest {
             prefix: from.to_owned(),
             by_folder: false,
-            token: None,
             limit: PAGE_KEYS,
+            ..ListRequest::default()
         };
         let mut objects = Vec::new();
         loop {

@@ -14,6 +14,7 @@ use crate::handles::Open;
 use crate::listing::Listing;
 use crate::names::{Listed, Named};
 use crate::nodes::Fact;
+use crate::walks::Walks;
 
 /// An open folder.
 struct OpenFolder {
@@ -38,6 +39,7 @@ pub struct FolderEntry {
 pub struct Folders {
     core: Arc<Core>,
     open: Open<OpenFolder>,
+    walks: Walks,
 }
 
 impl Folders {
@@ -46,6 +48,7 @@ impl Folders {
         Self {
             core,
             open: Open::default(),
+            walks: Walks::default(),
         }
     }
 
@@ -123,12 +126,43 @@ impl Folders {
         }
     }
 
+    /// The names of a folder that a program comes by on its way through a tree.
+    async fn walk(&self, ino: u64) -> Result<Option<Listing>, Fault> {
+        let prefix = self.core.key(ino)?;
+        let (core, ttl) = (&self.core, self.core.settings.ttl);
+        let taken = self
+            .walks
+            .take(&prefix, &core.store, &core.runtime, ttl)
+            .await?;
+        let Some((names, at)) = taken else {
+            return Ok(None);
+        };
+        let mut nodes = self.core.nodes();
+        let Some(folder) = nodes.folder(ino) else {
+            return Ok(None);
+        };
+        for (name, listed) in names {
+            let listed = Some(listed);
+            folder.learn(&name, Fact { at, listed });
+        }
+        folder.complete(at);
+        let known = folder.known_whole(ttl);
+        drop(nodes);
+        Ok(known.map(|(names, at)| Listing::known(prefix, names, at)))
+    }
+
     async fn next_page(&self, ino: u64, listing: &mut Listing) -> Result<(), Fault> {
+        if listing.is_unread() {
+            if let Some(known) = self.walk(ino).await? {
+                *listing = known;
+                return Ok(());
+            }
+        }
         let arrived = listing
             .advance(&self.core.store, &self.core.runtime)
             .await?;
-        self.core
-            .tell_nameless(&self.core.key(ino)?, arrived.nameless);
+        let prefix = self.core.key(ino)?;
+        self.core.tell_nameless(&prefix, arrived.nameless);
         let began = listing.began;
         let Some(page) = listing.last() else {
             return Ok(());
@@ -149,6 +183,7 @@ impl Folders {
         }
         if arrived.is_last {
             folder.complete(began);
+            self.walks.note(&prefix, folder.folders());
             let own = folder.own_names().filter(|(name, _)| folder.lacks(name));
             let own = own.collect();
             drop(nodes);

@@ -6,14 +6,19 @@
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
 //! - [`folders`]: the calls on open folders; [`open_files`]: those on open files.
 //! - [`changes`]: the calls that change names; [`part_copies`]: objects too large for one copy.
-//! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes on
-//!   this host's disk, until they are published.
+//! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes
+//!   on this host's disk, until they are published.
 //! - [`search`]: finds a name in the store, with as few requests as that takes.
 //! - [`core`]: what they all share.
 //! - [`nodes`]: inodes, and what is known of each folder's names, and since when.
-//! - [`listing`]: an open folder: pages of LIST, the next one under way while one is read.
+//! - [`listing`]: a listing in order, and an open folder's; [`tiling`]: which of its pages to ask
+//!   for at once; [`guess`]: where pages may end; [`walks`]: a whole tree's in place of each
+//!   folder's.
 //! - [`reader`]: an open file: in order or here and there, and how far to fetch ahead.
 //! - [`pieces`]: the cache of what was fetched, and what is under way; one fetch for all who wait.
+//! - [`sources`]: where a fetch's bytes come from: the disk, else the store.
+//! - [`job`]: bytes from the other nodes of a job; [`job_store`]: names and listings from them;
+//!   [`owners`]: which node fetches what; [`words`]: what they say to each other.
 //! - [`names`]: which keys are names. [`version`]: which content of a key. [`handles`]: what is
 //!   open, by number.
 //! - [`fault`]: what a call fails with.
@@ -27,17 +32,25 @@ mod draft;
 mod drafts;
 pub mod fault;
 pub mod folders;
+mod guess;
 mod handles;
+pub mod job;
+pub mod job_store;
 mod listing;
 mod names;
 mod nodes;
 pub mod open_files;
+mod owners;
 mod part_copies;
 mod pieces;
 mod reader;
 mod search;
+mod sources;
 pub mod staging;
+mod tiling;
 mod version;
+mod walks;
+mod words;
 
 pub use crate::core::{Publish, Settings, Writes};
 pub use attributes::{Attributes, Entry, Kind};
@@ -45,4 +58,7 @@ pub use bucket_files::BucketFiles;
 pub use changes::Name;
 pub use fault::{Fault, Reason};
 pub use folders::FolderEntry;
+pub use job::{Job, Neighbours};
+pub use job_store::JobStore;
 pub use open_files::{Mode, Opened};
+pub use sources::Disk;

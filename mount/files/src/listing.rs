@@ -1,18 +1,126 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An open folder: its names in the order of the store's pages, each page asked for once, and the
-//! next one while the last is read. [`crate::folders`] reads it.
+//! A listing in the order of the store's keys, each page asked for once, several at a time.
+//! [`crate::folders`] reads an open folder by it, [`crate::walks`] all keys below a folder.
+//!
+//! [`crate::tiling`] says which pages to ask for.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::task::JoinHandle;
-use weft_store::{ListRequest, Page, Store, StoreError};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use weft_store::{Failure, ListRequest, Page, Store, StoreError};
 
 use crate::fault::mount_ends;
 use crate::names::{self, Listed, Named};
 use crate::search::PAGE_KEYS;
+use crate::tiling::{Ask, Start, Tiling};
+
+/// A page that came, with the number under which it was asked for and when.
+type Came = (u64, Instant, Result<Page, StoreError>);
+
+/// Pages of one listing, in order.
+pub struct Pages {
+    request: ListRequest,
+    tiling: Tiling<Instant>,
+    came: UnboundedReceiver<Came>,
+    sender: UnboundedSender<Came>,
+}
+
+impl Pages {
+    /// Of all keys that begin with `prefix`, from `start` on; grouped by folder or not.
+    pub fn new(prefix: String, by_folder: bool, start: Start) -> Self {
+        let (sender, came) = unbounded_channel();
+        Self {
+            request: ListRequest {
+                prefix,
+                by_folder,
+                limit: PAGE_KEYS,
+                ..ListRequest::default()
+            },
+            tiling: Tiling::new(start),
+            came,
+            sender,
+        }
+    }
+
+    /// Below folders that are known: whole prefixes, in order.
+    pub fn below(mut self, folders: Arc<Vec<String>>) -> Self {
+        self.tiling = self.tiling.below(folders);
+        self
+    }
+
+    /// Whether one page is asked for after the other, and none before it is wanted.
+    pub fn set_narrow(&mut self, is_narrow: bool) {
+        self.tiling.set_narrow(is_narrow);
+    }
+
+    /// The next page, when it was asked for, and whether it is the last one. Nothing behind that.
+    ///
+    /// # Errors
+    /// What the store said of any page; it is asked for again by who calls again.
+    pub async fn next(
+        &mut self,
+        store: &Arc<dyn Store>,
+        runtime: &Handle,
+    ) -> Result<Option<(Page, Instant, bool)>, StoreError> {
+        loop {
+            if let Some(taken) = self.tiling.take() {
+                self.ask(store, runtime);
+                return Ok(Some(taken));
+            }
+            if self.tiling.is_done() {
+                return Ok(None);
+            }
+            self.ask(store, runtime);
+            let Some((id, at, page)) = self.came.recv().await else {
+                return Err(mount_ends("ListObjectsV2", &self.request.prefix));
+            };
+            self.settle(id, at, page)?;
+            while let Ok((id, at, page)) = self.came.try_recv() {
+                self.settle(id, at, page)?;
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        id: u64,
+        at: Instant,
+        page: Result<Page, StoreError>,
+    ) -> Result<(), StoreError> {
+        let page = page.inspect_err(|_| self.tiling.failed(id))?;
+        if self.tiling.came(id, page, at) {
+            return Ok(());
+        }
+        Err(StoreError::new(
+            Failure::Unsupported,
+            "ListObjectsV2",
+            &self.request.prefix,
+            "the store sent keys that stand before `start-after`",
+        ))
+    }
+
+    fn ask(&mut self, store: &Arc<dyn Store>, runtime: &Handle) {
+        while let Some(Ask { id, start }) = self.tiling.ask() {
+            let store = Arc::clone(store);
+            let has_token = start.token.is_some();
+            let request = ListRequest {
+                token: start.token,
+                start_after: start.after.filter(|_| !has_token),
+                ..self.request.clone()
+            };
+            let sender = self.sender.clone();
+            runtime.spawn(async move {
+                let at = Instant::now();
+                let page = store.list(&request).await;
+                // Who asked may have gone.
+                let _ = sender.send((id, at, page));
+            });
+        }
+    }
+}
 
 /// Names of one page, with the moment at which it was asked for.
 pub struct NamedPage {
@@ -29,20 +137,10 @@ pub struct Listing {
     prefix: String,
     /// The last pages that were read; earlier ones are let go.
     pages: VecDeque<NamedPage>,
-    next: Next,
+    /// What is still to come.
+    coming: Option<Pages>,
     /// When the first page was asked for.
     pub began: Instant,
-}
-
-enum Next {
-    /// Not asked for yet; the token of the page before.
-    Unasked(Option<String>),
-    /// Asked for with this token.
-    Coming(
-        Option<String>,
-        JoinHandle<(Instant, Result<Page, StoreError>)>,
-    ),
-    Nothing,
 }
 
 /// What a page brought beside its names.
@@ -57,9 +155,9 @@ impl Listing {
     /// Begins at the first name.
     pub fn new(prefix: String) -> Self {
         Self {
+            coming: Some(Pages::new(prefix.clone(), true, Start::default())),
             prefix,
             pages: VecDeque::new(),
-            next: Next::Unasked(None),
             began: Instant::now(),
         }
     }
@@ -67,14 +165,18 @@ impl Listing {
     /// Of names that are known already.
     pub fn known(prefix: String, mut names: Vec<Named>, at: Instant) -> Self {
         names.sort_by(|a, b| a.0.cmp(&b.0));
-        let mut listing = Self::new(prefix);
-        listing.pages.push_back(NamedPage {
-            names,
-            at,
-            first: 0,
-        });
-        listing.next = Next::Nothing;
-        listing
+        let first = 0;
+        Self {
+            prefix,
+            pages: VecDeque::from([NamedPage { names, at, first }]),
+            coming: None,
+            began: at,
+        }
+    }
+
+    /// Whether nothing was asked of the store yet.
+    pub fn is_unread(&self) -> bool {
+        self.pages.is_empty()
     }
 
     /// Whether the name at `index` was let go: a reader went back, and the listing begins anew.
@@ -98,27 +200,26 @@ impl Listing {
 
     /// Whether all pages were read.
     pub fn is_whole(&self) -> bool {
-        matches!(self.next, Next::Nothing)
+        self.coming.is_none()
     }
 
-    /// Reads one page more, and asks for the one behind it.
+    /// Reads one page more.
     pub async fn advance(
         &mut self,
         store: &Arc<dyn Store>,
         runtime: &Handle,
     ) -> Result<Arrived, StoreError> {
-        let (token, coming) = match std::mem::replace(&mut self.next, Next::Nothing) {
-            Next::Coming(token, task) => (token, task),
-            Next::Unasked(token) => (token.clone(), self.ask(store, runtime, token)),
-            Next::Nothing => (None, self.ask(store, runtime, None)),
+        let next = match &mut self.coming {
+            Some(coming) => coming.next(store, runtime).await?,
+            None => None,
         };
-        // A page that fails is asked for again by who reads on.
-        self.next = Next::Unasked(token);
-        let (at, page) = coming.await.unwrap_or_else(|_| {
-            let error = mount_ends("ListObjectsV2", &self.prefix);
-            (Instant::now(), Err(error))
-        });
-        let page = page?;
+        let Some((page, at, is_last)) = next else {
+            self.coming = None;
+            return Ok(Arrived {
+                nameless: 0,
+                is_last: true,
+            });
+        };
         let (mut names, nameless) = names::of_page(&page, &self.prefix);
         // A folder hides the object of its name, which came on this page or on one before.
         names.sort_by(|a, b| {
@@ -131,17 +232,10 @@ impl Listing {
         if self.pages.len() > 3 {
             self.pages.pop_front();
         }
-        self.next = match &page.next {
-            Some(token) => {
-                let task = self.ask(store, runtime, Some(token.clone()));
-                Next::Coming(Some(token.clone()), task)
-            }
-            None => Next::Nothing,
-        };
-        Ok(Arrived {
-            nameless,
-            is_last: page.next.is_none(),
-        })
+        if is_last {
+            self.coming = None;
+        }
+        Ok(Arrived { nameless, is_last })
     }
 
     /// Names of which the store has nothing yet, behind the last page.
@@ -161,24 +255,5 @@ impl Listing {
     /// The page that came last.
     pub fn last(&self) -> Option<&NamedPage> {
         self.pages.back()
-    }
-
-    fn ask(
-        &self,
-        store: &Arc<dyn Store>,
-        runtime: &Handle,
-        token: Option<String>,
-    ) -> JoinHandle<(Instant, Result<Page, StoreError>)> {
-        let store = Arc::clone(store);
-        let request = ListRequest {
-            prefix: self.prefix.clone(),
-            by_folder: true,
-            token,
-            limit: PAGE_KEYS,
-        };
-        runtime.spawn(async move {
-            let at = Instant::now();
-            (at, store.list(&request).await)
-        })
     }
 }

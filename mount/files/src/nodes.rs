@@ -122,6 +122,13 @@ impl Folder {
             .map(|(name, listed)| (name.clone(), listed.clone()))
     }
 
+    /// The names of folders in it, as far as they are known; in no order.
+    pub fn folders(&self) -> impl Iterator<Item = Box<str>> {
+        let facts = self.facts.iter();
+        let folders = facts.filter(|(_, fact)| matches!(fact.listed, Some(Listed::Folder)));
+        folders.map(|(name, _)| name.clone())
+    }
+
     /// Takes a fact, unless a younger one is known. A folder hides an object of its name, however
     /// they come.
     pub fn learn(&mut self, name: &str, fact: Fact) {

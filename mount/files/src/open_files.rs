@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
-use weft_store::{Condition, ETag, Failure, ObjectInfo};
+use weft_store::{Condition, ETag, Failure, ObjectInfo, Range, StoreError};
 
 use crate::attributes::Entry;
 use crate::changes::Name;
@@ -14,10 +14,12 @@ use crate::draft::{Draft, Origin};
 use crate::drafts::Drafts;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
+use crate::job::Job;
 use crate::names::{self, Listed};
 use crate::pieces::Pieces;
 use crate::reader::Reader;
 use crate::search;
+use crate::sources::Disk;
 use crate::version::Version;
 
 /// Chosen: a name that is opened was looked up the moment before, also where nothing is believed
@@ -75,6 +77,27 @@ impl OpenFiles {
             open: Open::default(),
             pieces,
         }
+    }
+
+    /// Looks on a disk before it asks the store.
+    pub fn with_disk(mut self, disk: Disk) -> Self {
+        self.pieces = self.pieces.with_disk(disk);
+        self
+    }
+
+    /// Asks the owners in a job before it asks the store.
+    pub fn with_job(mut self, job: Arc<Job>) -> Self {
+        self.pieces = self.pieces.with_job(job);
+        self
+    }
+
+    /// Bytes that another node of the job asks for.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub async fn owned(&self, version: Version, range: Range) -> Result<Bytes, StoreError> {
+        let read = self.pieces.read(&Arc::new(version), range).await;
+        read.map(|(bytes, _)| bytes)
     }
 
     fn draft(&self, ino: u64) -> Option<Arc<Draft>> {
@@ -211,6 +234,16 @@ impl OpenFiles {
             Failure::Missing | Failure::Changed => Fault::because(Reason::Stale, error.to_string()),
             _ => error.into(),
         })
+    }
+
+    /// The same where nothing must be waited for: the bytes are here, and nobody writes the file.
+    pub fn read_now(&self, handle: u64, offset: u64, size: u64) -> Option<Bytes> {
+        let file = self.open.get(handle).ok()?;
+        if self.draft(file.ino).is_some() {
+            return None;
+        }
+        let reader = self.reader(&file).ok()?;
+        reader.read_now(&self.pieces, offset, size)
     }
 
     /// The reader of a handle. What this mount published itself is read on, by all who have the

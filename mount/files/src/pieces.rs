@@ -10,10 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use weft_store::{Range, Store, StoreError};
 
 use crate::fault::mount_ends;
+use crate::job::Job;
+use crate::sources::{Disk, Sources};
 use crate::version::{Version, VersionId};
 
 /// Chosen: a miss fetches whole blocks of this size, so that small reads side by side share one.
@@ -22,6 +24,8 @@ pub const BLOCK_BYTES: u64 = 128 << 10;
 const PIECE_BYTES: u64 = 8 << 20;
 /// Chosen: fetches at once; each has a connection.
 const FETCHES: usize = 96;
+/// In which room for fetches is counted.
+const ROOM_UNIT_BYTES: u64 = 1 << 10;
 
 type Outcome = Option<Result<Bytes, StoreError>>;
 
@@ -35,6 +39,8 @@ enum Content {
 struct Piece {
     end: u64,
     content: Content,
+    /// Somebody had bytes of it.
+    was_read: bool,
 }
 
 #[derive(Debug, Default)]
@@ -43,17 +49,32 @@ struct Inner {
     /// Pieces in the order in which they came, for the clock.
     order: VecDeque<(VersionId, u64)>,
     ready_bytes: u64,
+    /// Of what is ready: what nobody has read yet.
+    unread_bytes: u64,
+    /// Asked for, and not here yet; most of it waits for its turn.
     coming_bytes: u64,
+    /// Of what is coming: what has memory already.
+    arriving_bytes: u64,
 }
 
 /// The cache. Clones share it.
 #[derive(Clone)]
 pub struct Pieces {
     inner: Arc<Mutex<Inner>>,
-    store: Arc<dyn Store>,
+    sources: Sources,
     runtime: Handle,
-    fetches: Arc<Semaphore>,
+    /// For fetches from the store, and for those from other nodes of a job: these wait for fetches
+    /// of others from the store, so none of both may take the other's place.
+    lines: Arc<[Line; 2]>,
     limit_bytes: u64,
+}
+
+/// Fetches of one kind.
+struct Line {
+    fetches: Semaphore,
+    /// A half or a quarter of the cache, for what arrives.
+    room: Semaphore,
+    room_units: u64,
 }
 
 /// Bytes that are here or come: a part of a read.
@@ -67,16 +88,32 @@ impl Pieces {
     pub fn new(store: Arc<dyn Store>, runtime: Handle, limit_bytes: u64) -> Self {
         Self {
             inner: Arc::default(),
-            store,
+            sources: Sources::new(store),
             runtime,
-            fetches: Arc::new(Semaphore::new(FETCHES)),
+            lines: Arc::new([2, 4].map(|share| Line {
+                fetches: Semaphore::new(FETCHES),
+                room_units: limit_bytes / share / ROOM_UNIT_BYTES,
+                room: Semaphore::new((limit_bytes / share / ROOM_UNIT_BYTES) as usize),
+            })),
             limit_bytes,
         }
     }
 
-    /// Half of the cache may be under way ahead of readers.
+    /// Looks on a disk before it asks the store.
+    pub fn with_disk(mut self, disk: Disk) -> Self {
+        self.sources.add_disk(disk);
+        self
+    }
+
+    /// Asks the owners in a job before it asks the store.
+    pub fn with_job(mut self, job: Arc<Job>) -> Self {
+        self.sources.add_job(job);
+        self
+    }
+
+    /// So much of the cache may be under way ahead of readers, or wait for them.
     pub fn ahead_limit_bytes(&self) -> u64 {
-        self.limit_bytes / 2
+        self.limit_bytes / 4 * 3
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -109,22 +146,53 @@ impl Pieces {
         Ok((join(parts, range), had_to_wait))
     }
 
+    /// The bytes of `range`, if all are here.
+    pub fn here(&self, version: &Version, range: Range) -> Option<Bytes> {
+        let mut inner = self.inner();
+        let inner = &mut *inner;
+        let mut parts = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let found = inner.pieces.range_mut(..=(version.id, at)).next_back();
+            let found = found.filter(|((id, _), piece)| *id == version.id && piece.end > at);
+            let ((_, start), piece) = found?;
+            let Content::Ready { bytes, is_used } = &mut piece.content else {
+                return None;
+            };
+            *is_used = true;
+            if !std::mem::replace(&mut piece.was_read, true) {
+                inner.unread_bytes -= piece.end - start;
+            }
+            let end = piece.end.min(range.end);
+            parts.push(bytes.slice((at - start) as usize..(end - start) as usize));
+            at = end;
+        }
+        Some(join(parts, range))
+    }
+
     /// Begins to fetch what of `range` is neither here nor under way; not if too much is under way.
     pub fn fetch_ahead(&self, version: &Arc<Version>, range: Range) -> bool {
         let mut inner = self.inner();
-        let has_room = inner.coming_bytes + range.byte_count() <= self.ahead_limit_bytes();
+        let ahead_bytes = inner.coming_bytes + inner.unread_bytes;
+        let has_room = ahead_bytes + range.byte_count() <= self.ahead_limit_bytes();
         if has_room {
-            self.collect_in(&mut inner, version, range);
+            self.collect_in(&mut inner, version, range, false);
         }
         has_room
     }
 
     fn collect(&self, version: &Arc<Version>, range: Range) -> Vec<Stretch> {
-        self.collect_in(&mut self.inner(), version, range)
+        self.collect_in(&mut self.inner(), version, range, true)
     }
 
     /// Walks over the pieces of `range`, and begins fetches in the gaps.
-    fn collect_in(&self, inner: &mut Inner, version: &Arc<Version>, range: Range) -> Vec<Stretch> {
+    fn collect_in(
+        &self,
+        inner: &mut Inner,
+        version: &Arc<Version>,
+        range: Range,
+        is_wanted_now: bool,
+    ) -> Vec<Stretch> {
         let mut stretches = Vec::new();
         let mut at = range.start;
         while at < range.end {
@@ -139,10 +207,16 @@ impl Pieces {
             let (from, to) = ((at - start) as usize, (end - start) as usize);
             stretches.push(match &mut piece.content {
                 Content::Ready { bytes, is_used } => {
-                    *is_used = true;
+                    *is_used |= is_wanted_now;
+                    if is_wanted_now && !std::mem::replace(&mut piece.was_read, true) {
+                        inner.unread_bytes -= piece.end - start;
+                    }
                     Stretch::Here(bytes.slice(from..to))
                 }
-                Content::Coming(coming) => Stretch::Coming(coming.clone(), from, to),
+                Content::Coming(coming) => {
+                    piece.was_read |= is_wanted_now;
+                    Stretch::Coming(coming.clone(), from, to)
+                }
             });
             at = end;
         }
@@ -156,18 +230,33 @@ impl Pieces {
             Piece {
                 end: range.end,
                 content: Content::Coming(receiver),
+                was_read: false,
             },
         );
         inner.coming_bytes += range.byte_count();
         let (cache, version) = (self.clone(), Arc::clone(version));
         self.runtime.spawn(async move {
             // Closed never, so that there is always a permit to wait for.
-            let permit = cache.fetches.acquire().await;
-            let got = cache.store.get(&version.key, range, &version.etag).await;
-            drop(permit);
+            let line = &cache.lines[usize::from(cache.sources.asks_others(&version, range))];
+            let permit = line.fetches.acquire().await;
+            let room = cache.make_room_for(line, range).await;
+            let got = cache.sources.get(&version, range).await;
+            drop((permit, room));
             cache.settle(&version, range, &got);
             let _ = sender.send(Some(got));
         });
+    }
+
+    /// Waits until there is memory for what arrives.
+    async fn make_room_for<'a>(&self, line: &'a Line, range: Range) -> Option<SemaphorePermit<'a>> {
+        let units = range.byte_count().div_ceil(ROOM_UNIT_BYTES);
+        let units = units.min(line.room_units);
+        // Closed never, so that there is always a permit to wait for.
+        let room = line.room.acquire_many(units as u32).await.ok();
+        let mut inner = self.inner();
+        inner.arriving_bytes += range.byte_count();
+        inner.make_room(self.limit_bytes);
+        room
     }
 
     /// Takes the outcome of a fetch into the cache, and makes room.
@@ -175,14 +264,20 @@ impl Pieces {
         let mut inner = self.inner();
         let key = (version.id, range.start);
         inner.coming_bytes -= range.byte_count();
+        inner.arriving_bytes -= range.byte_count();
         match got {
             Ok(bytes) => {
+                let mut unread_bytes = 0;
                 if let Some(piece) = inner.pieces.get_mut(&key) {
+                    if !piece.was_read {
+                        unread_bytes = range.byte_count();
+                    }
                     piece.content = Content::Ready {
                         bytes: bytes.clone(),
                         is_used: false,
                     };
                 }
+                inner.unread_bytes += unread_bytes;
                 inner.ready_bytes += range.byte_count();
                 inner.order.push_back(key);
                 inner.make_room(self.limit_bytes);
@@ -212,7 +307,7 @@ impl Inner {
 
     /// The clock: a piece that was read since the hand last came stays for one more round.
     fn make_room(&mut self, limit_bytes: u64) {
-        while self.ready_bytes > limit_bytes {
+        while self.ready_bytes + self.arriving_bytes > limit_bytes {
             let Some(key) = self.order.pop_front() else {
                 return;
             };
@@ -226,7 +321,11 @@ impl Inner {
                 self.order.push_back(key);
                 continue;
             }
-            self.ready_bytes -= piece.end - key.1;
+            let byte_count = piece.end - key.1;
+            if !piece.was_read {
+                self.unread_bytes -= byte_count;
+            }
+            self.ready_bytes -= byte_count;
             self.pieces.remove(&key);
         }
     }

@@ -13,8 +13,8 @@ use weft_store::{ETag, Range, StoreError};
 use crate::pieces::Pieces;
 use crate::version::Version;
 
-/// Chosen: the kernel asks for pages ahead out of order, by as much as this.
-const SLACK_BYTES: u64 = 1 << 20;
+/// Chosen: the kernel asks for pages ahead out of order, by as many requests of one size as this.
+const SLACK_REQUESTS: u64 = 8;
 /// Chosen: so many reads that follow each other are no accident of reads here and there.
 const ORDERLY_READS: u32 = 3;
 /// Chosen: the first distance, once that many reads followed each other.
@@ -80,6 +80,20 @@ impl Reader {
         Ok(bytes)
     }
 
+    /// The same where all the bytes are here; never waits.
+    pub fn read_now(&self, pieces: &Pieces, offset: u64, size: u64) -> Option<Bytes> {
+        let end = offset.saturating_add(size).min(self.version.size_bytes);
+        if offset >= end {
+            return Some(Bytes::new());
+        }
+        let range = Range::new(offset, end);
+        let bytes = pieces.here(&self.version, range)?;
+        if self.version.size_bytes > SMALL_FILE_BYTES && self.note(range) {
+            self.fetch_ahead(pieces, range);
+        }
+        Some(bytes)
+    }
+
     /// The content that is read.
     pub fn etag(&self) -> &ETag {
         &self.version.etag
@@ -92,8 +106,9 @@ impl Reader {
     /// Takes a read into account. Whether it follows those before.
     fn note(&self, range: Range) -> bool {
         let mut progress = self.progress();
-        let from = progress.next.saturating_sub(SLACK_BYTES);
-        let follows = (from..=progress.next + SLACK_BYTES).contains(&range.start);
+        let slack = SLACK_REQUESTS * range.byte_count();
+        let from = progress.next.saturating_sub(slack);
+        let follows = (from..=progress.next + slack).contains(&range.start);
         // A file's beginning is where readers in order begin, and others too.
         let may_be_first = progress.next == 0;
         if follows && !(may_be_first && range.start > 0) {

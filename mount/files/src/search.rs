@@ -101,8 +101,8 @@ async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), S
     let request = ListRequest {
         prefix: prefix.to_owned(),
         by_folder: true,
-        token: None,
         limit: PAGE_KEYS,
+        ..ListRequest::default()
     };
     let page = core.store.list(&request).await?;
     let (found, nameless) = names::of_page(&page, prefix);
@@ -124,8 +124,8 @@ async fn ask_for_name(core: &Core, parent: u64, prefix: &str, name: &str) -> Res
     let mut request = ListRequest {
         prefix: format!("{prefix}{name}"),
         by_folder: true,
-        token: None,
         limit: NEIGHBOURS,
+        ..ListRequest::default()
     };
     let page = core.store.list(&request).await?;
     let (found, _) = names::of_page(&page, prefix);

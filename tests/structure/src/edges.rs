@@ -141,18 +141,35 @@ pub const EDGES: [Edges; 19] = [
     },
 ];
 
-/// The edges of the bucket mount (mount/), from the top down. Imports go downwards only, and none
-/// goes into crates/ or tools/.
-pub const MOUNT_EDGES: [Edges; 4] = [
+/// The edges of the bucket mount (mount/), from the top down. Imports go downwards only; none goes
+/// into tools/, and into crates/ only where mounts of a job talk to each other.
+pub const MOUNT_EDGES: [Edges; 6] = [
     Edges {
         from: "weft-daemon",
-        to: &["weft-files", "weft-s3", "weft-store"],
-        reason: "puts a store and the file layer behind FUSE",
+        to: &[
+            "weft-cache",
+            "weft-fabric",
+            "weft-files",
+            "weft-s3",
+            "weft-store",
+            "weft-udp",
+        ],
+        reason: "puts a store and the file layer behind FUSE, and joins the job with its key",
+    },
+    Edges {
+        from: "weft-fabric",
+        to: &["weft-endpoint", "weft-memory", "weft-os", "weft-udp"],
+        reason: "a mount is an endpoint between hosts: sends, receives, sleeps on its descriptor",
     },
     Edges {
         from: "weft-files",
-        to: &["weft-store"],
-        reason: "files over any store, known by its traits alone",
+        to: &["weft-cache", "weft-store"],
+        reason: "files over any store, known by its traits alone; keeps what it fetched",
+    },
+    Edges {
+        from: "weft-cache",
+        to: &[],
+        reason: "files on a disk, whatever they are of",
     },
     Edges {
         from: "weft-s3",

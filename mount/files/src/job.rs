@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The mounts of a job fetch together: bytes, objects and listings from their owners, and answers
+//! for what this node owns. docs/job-cache.md. [`crate::sources`] asks for bytes here,
+//! [`crate::job_store`] for names.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use weft_store::{Range, Store, StoreError};
+
+use crate::fault::mount_ends;
+use crate::owners::Owners;
+use crate::version::Version;
+use crate::words::Question;
+
+/// Specified (1.2): neighbouring bytes have one owner.
+const EXTENT_BYTES: u64 = 8 << 20;
+/// Specified (2.3): the bytes of one answer, with its first byte in the room that is left.
+pub const ANSWER_BYTES: u64 = 1 << 20;
+/// Specified (2.5).
+pub const FOLLOWS: u8 = 0;
+/// Specified (2.5).
+pub const MISSING: u8 = 1;
+/// Specified (2.5).
+pub const ELSE: u8 = 2;
+
+/// The other nodes. `mount/daemon` gives them.
+#[async_trait]
+pub trait Neighbours: Send + Sync + 'static {
+    /// Which node this is.
+    fn own(&self) -> usize;
+    /// How many nodes there are.
+    fn node_count(&self) -> usize;
+    /// Asks a node.
+    ///
+    /// # Errors
+    /// It is gone, or silent: in words.
+    async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, String>;
+}
+
+/// This node's part in its job.
+pub struct Job {
+    neighbours: Arc<dyn Neighbours>,
+    owners: Owners,
+    tell: fn(&str),
+}
+
+impl Job {
+    /// Among these. `tell` takes warnings, one line each.
+    pub fn new(neighbours: Arc<dyn Neighbours>, tell: fn(&str)) -> Self {
+        Self {
+            owners: Owners::new(neighbours.own(), neighbours.node_count()),
+            neighbours,
+            tell,
+        }
+    }
+
+    /// The answer of a subject's owner, without its first byte; nothing where this node should ask
+    /// the store itself. `Some(None)` where there is no such object.
+    pub async fn ask(&self, subject: &[u8], question: &Question) -> Option<Option<Bytes>> {
+        // Each turn loses a node; then this one is left.
+        while let Some(node) = self.owners.ask_whom(subject) {
+            match self.neighbours.ask(node, question.write()).await {
+                Ok(mut answer) => {
+                    return match answer.try_get_u8() {
+                        Ok(FOLLOWS) => Some(Some(answer)),
+                        Ok(MISSING) => Some(None),
+                        _ => None,
+                    };
+                }
+                Err(words) => {
+                    if self.owners.is_silent(node) {
+                        (self.tell)(&format!(
+                            "node {node} of the job is silent ({words}); what it owns is fetched \
+                             by others"
+                        ));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether a part of a range has another owner than this node.
+    pub fn asks_others(&self, version: &Version, range: Range) -> bool {
+        let mut extents = range.start / EXTENT_BYTES..range.end.div_ceil(EXTENT_BYTES);
+        extents.any(|extent| self.owners.ask_whom(&subject(version, extent)).is_some())
+    }
+
+    /// Bytes of a content, from their owners or the store.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub async fn get(
+        self: &Arc<Self>,
+        store: &Arc<dyn Store>,
+        version: &Arc<Version>,
+        range: Range,
+    ) -> Result<Bytes, StoreError> {
+        let mut coming = Vec::new();
+        let mut at = range.start;
+        while at < range.end {
+            let extent = at / EXTENT_BYTES;
+            let extent_end = range.end.min((extent + 1) * EXTENT_BYTES);
+            let subject = subject(version, extent);
+            // What this node fetches itself is one request.
+            let end = match self.owners.ask_whom(&subject) {
+                Some(_) => extent_end.min(at + ANSWER_BYTES),
+                None => extent_end,
+            };
+            let (job, store, version) = (Arc::clone(self), Arc::clone(store), Arc::clone(version));
+            let part = Range::new(at, end);
+            coming.push(tokio::spawn(async move {
+                job.get_part(&store, &version, &subject, part).await
+            }));
+            at = end;
+        }
+        let mut whole = BytesMut::new();
+        let is_alone = coming.len() == 1;
+        for part in coming {
+            let ends = |_| Err(mount_ends("GetObject", &version.key));
+            let bytes = part.await.unwrap_or_else(ends)?;
+            if is_alone {
+                return Ok(bytes);
+            }
+            whole.extend_from_slice(&bytes);
+        }
+        Ok(whole.freeze())
+    }
+
+    async fn get_part(
+        &self,
+        store: &Arc<dyn Store>,
+        version: &Version,
+        subject: &[u8],
+        range: Range,
+    ) -> Result<Bytes, StoreError> {
+        let question = Question::Bytes {
+            key: version.key.clone(),
+            etag: version.etag.clone(),
+            size_bytes: version.size_bytes,
+            range,
+        };
+        if let Some(Some(bytes)) = self.ask(subject, &question).await {
+            if bytes.len() as u64 == range.byte_count() {
+                return Ok(bytes);
+            }
+        }
+        store.get(&version.key, range, &version.etag).await
+    }
+}
+
+fn subject(version: &Version, extent: u64) -> Vec<u8> {
+    let mut subject = BytesMut::new();
+    subject.put_u8(b'B');
+    for part in [&*version.key, version.etag.as_str()] {
+        subject.put_slice(part.as_bytes());
+        subject.put_u8(0);
+    }
+    subject.put_u64_le(extent);
+    subject.to_vec()
+}
+
+/// An answer that is no more than its first byte and words.
+pub fn refusal(kind: u8, words: &str) -> [Bytes; 2] {
+    [Bytes::from(vec![kind]), Bytes::from(words.to_owned())]
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which node of a job fetches what: rendezvous hashing, docs/job-cache.md, clause 1.
+//! [`crate::job`] asks here.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+/// Specified (1.3).
+const DEAD: Duration = Duration::from_secs(30);
+
+/// The nodes, and who did not answer.
+pub struct Owners {
+    own: usize,
+    dead_until: Mutex<Vec<Option<Instant>>>,
+}
+
+impl Owners {
+    /// Of `count` nodes; `own` is this one.
+    pub fn new(own: usize, count: usize) -> Self {
+        Self {
+            own,
+            dead_until: Mutex::new(vec![None; count]),
+        }
+    }
+
+    /// The node to ask for a subject; nobody where that is this one.
+    pub fn ask_whom(&self, subject: &[u8]) -> Option<usize> {
+        let dead_until = self
+            .dead_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let lives = |node: &usize| dead_until[*node].is_none_or(|until| until <= now);
+        let living = (0..dead_until.len()).filter(lives);
+        let owner = living.max_by_key(|node| weight(*node, subject));
+        owner.filter(|owner| *owner != self.own)
+    }
+
+    /// A node did not answer. Whether it counted as alive until now.
+    pub fn is_silent(&self, node: usize) -> bool {
+        let mut dead_until = self
+            .dead_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let was_alive = dead_until[node].is_none_or(|until| until <= now);
+        dead_until[node] = Some(now + DEAD);
+        was_alive
+    }
+}
+
+/// Specified (1.3).
+fn weight(node: usize, subject: &[u8]) -> u64 {
+    let mut digest = Sha256::new();
+    digest.update((node as u64).to_le_bytes());
+    digest.update(subject);
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest.finalize()[..8]);
+    u64::from_le_bytes(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(owners: &Owners, subject: u32) -> usize {
+        let subject = subject.to_le_bytes();
+        owners.ask_whom(&subject).unwrap_or(owners.own)
+    }
+
+    #[test]
+    fn nodes_agree_and_have_equal_shares_and_a_dead_one_costs_its_own_alone() {
+        let nodes: Vec<Owners> = (0..4).map(|own| Owners::new(own, 4)).collect();
+        let mut shares = [0; 4];
+        for subject in 0..4000 {
+            let at = owner(&nodes[0], subject);
+            assert!(nodes.iter().all(|node| owner(node, subject) == at));
+            shares[at] += 1;
+        }
+        assert!(
+            shares.iter().all(|share| (850..1150).contains(share)),
+            "{shares:?}"
+        );
+        let view = Owners::new(0, 4);
+        assert!(view.is_silent(2) && !view.is_silent(2));
+        for subject in 0..4000 {
+            let before = owner(&nodes[0], subject);
+            let now = owner(&view, subject);
+            assert!(now != 2 && (before == 2 || before == now));
+        }
+    }
+}

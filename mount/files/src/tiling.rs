@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which pages of a listing to ask for at once: pure, without requests and clocks.
+//! [`crate::listing`] asks what this says, and hands in what came.
+//!
+//! The listing is a row of stretches, each from one key up to another. A stretch is open, asked
+//! for, or here. A page that came ends somewhere: its stretch is then whole, or what is behind the
+//! page becomes a stretch of its own. An open stretch is cut where [`crate::guess`] expects pages
+//! to end. Before it is known that there are keys behind an open stretch, only the next page is
+//! asked for, and one more ahead, to see how far the keys reach: that one four times as far each
+//! time, and half-way back when nothing was there. So few requests find nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use weft_store::Page;
+
+use crate::guess::{Folders, Guess, Names};
+
+/// Chosen: more requests at once gain nothing at 30 ms and the speed of one processor.
+const ASKED_LIMIT: usize = 24;
+/// Chosen: pages that lie ready before their reader: 48,000 names, some megabytes.
+const READY_LIMIT: usize = 48;
+/// Chosen: how much farther the second look ahead is than the first.
+const STRIDE_FACTOR: u128 = 4;
+/// Chosen: a stretch has so many of a thousand parts of a page where names are scattered, so that
+/// most have no second page.
+const SCATTERED_SHARE: u128 = 940;
+
+/// Where a stretch begins.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Behind this key; at the first one where there is none.
+    pub after: Option<String>,
+    /// The store's own word for it, where a page ended there.
+    pub token: Option<String>,
+}
+
+/// A page is to be asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// To be given back with the page.
+    pub id: u64,
+    /// From where.
+    pub start: Start,
+}
+
+#[derive(Debug)]
+enum State<T> {
+    Open,
+    Asked(u64),
+    Here(Page, T),
+}
+
+#[derive(Debug)]
+struct Stretch<T> {
+    start: Start,
+    /// The last key of it; to the end where there is none.
+    up_to: Option<String>,
+    state: State<T>,
+    /// There are keys at its end or behind.
+    is_certain: bool,
+    /// It was asked for to see whether there are keys.
+    is_probe: bool,
+}
+
+/// The pages of one listing. `T` is what a caller keeps with each page.
+#[derive(Debug)]
+pub struct Tiling<T> {
+    stretches: VecDeque<Stretch<T>>,
+    guess: Option<Guess>,
+    /// Of a page, in the guess's numbers.
+    page_value: u128,
+    stride: u128,
+    next_id: u64,
+    /// Only one page after the other.
+    is_narrow: bool,
+    folders: Option<Arc<Vec<String>>>,
+}
+
+impl<T> Tiling<T> {
+    /// From `start` to the end.
+    pub fn new(start: Start) -> Self {
+        Self {
+            stretches: VecDeque::from([Stretch::open(start, None)]),
+            guess: None,
+            page_value: 1,
+            stride: STRIDE_FACTOR,
+            next_id: 0,
+            is_narrow: false,
+            folders: None,
+        }
+    }
+
+    /// Below folders that are known: whole prefixes, in order.
+    pub fn below(mut self, folders: Arc<Vec<String>>) -> Self {
+        self.folders = Some(folders);
+        self
+    }
+
+    /// Whether one page is asked for after the other, from now on.
+    pub fn set_narrow(&mut self, is_narrow: bool) {
+        self.is_narrow = is_narrow;
+    }
+
+    /// The next page to ask for now, if there is one.
+    pub fn ask(&mut self) -> Option<Ask> {
+        let asked = |stretch: &&Stretch<T>| matches!(stretch.state, State::Asked(_));
+        let asked_count = self.stretches.iter().filter(asked).count();
+        let limit = if self.is_narrow { 1 } else { ASKED_LIMIT };
+        let waits_for_reader = self.is_narrow && asked_count < self.stretches.len() - 1;
+        if asked_count >= limit || waits_for_reader {
+            return None;
+        }
+        let is_open = |stretch: &Stretch<T>| matches!(stretch.state, State::Open);
+        if !self.stretches.iter().any(|stretch| stretch.is_probe) {
+            let is_unsure = |stretch: &Stretch<T>| is_open(stretch) && !stretch.is_certain;
+            let unsure = self.stretches.iter().position(is_unsure);
+            if let Some(probe) = unsure.and_then(|at| self.cut_for_probe(at)) {
+                return Some(self.ask_for(probe));
+            }
+        }
+        let at = self.stretches.iter().position(is_open)?;
+        if at >= READY_LIMIT {
+            return None;
+        }
+        if self.stretches[at].is_certain {
+            self.cut(at, self.page_value);
+        }
+        Some(self.ask_for(at))
+    }
+
+    fn ask_for(&mut self, at: usize) -> Ask {
+        self.next_id += 1;
+        let stretch = &mut self.stretches[at];
+        stretch.state = State::Asked(self.next_id);
+        Ask {
+            id: self.next_id,
+            start: stretch.start.clone(),
+        }
+    }
+
+    /// Cuts a stretch of which it is not known how far keys reach. Answers where the second part
+    /// stands, with which that is found out.
+    fn cut_for_probe(&mut self, at: usize) -> Option<usize> {
+        let stretch = &self.stretches[at];
+        let guess = self.guess.as_ref().filter(|_| !self.is_narrow)?;
+        let value = guess.value(stretch.start.after.as_ref()?)?;
+        let pages = match &stretch.up_to {
+            Some(end) => guess.value(end)?.saturating_sub(value) / self.page_value / 2,
+            None => self.stride,
+        };
+        if !self.cut(at, pages.saturating_mul(self.page_value)) {
+            // Beyond all keys that can be: nearer, next time.
+            self.stride = (self.stride / 2).max(1);
+            return None;
+        }
+        self.stretches[at + 1].is_probe = true;
+        Some(at + 1)
+    }
+
+    /// Cuts an open stretch so far behind its start; answers whether that is inside of it.
+    fn cut(&mut self, at: usize, distance: u128) -> bool {
+        let stretch = &self.stretches[at];
+        let (Some(guess), Some(after)) = (&self.guess, &stretch.start.after) else {
+            return false;
+        };
+        let key = guess
+            .value(after)
+            .and_then(|value| guess.key(value.checked_add(distance)?));
+        let end = stretch.up_to.as_ref();
+        let key = key.filter(|key| *key > *after && end.is_none_or(|end| key < end));
+        let Some(key) = key.filter(|_| !self.is_narrow) else {
+            return false;
+        };
+        let mut rest = Stretch::open(Start::behind(&key), stretch.up_to.clone());
+        rest.is_certain = stretch.is_certain;
+        self.stretches[at].up_to = Some(key);
+        self.stretches.insert(at + 1, rest);
+        true
+    }
+
+    /// A page came that was asked for under `id`. Answers false if the store does not do what it
+    /// was asked for: then the listing must begin anew, without guesses.
+    pub fn came(&mut self, id: u64, page: Page, with: T) -> bool {
+        let is_it =
+            |stretch: &Stretch<T>| matches!(stretch.state, State::Asked(asked) if asked == id);
+        let Some(at) = self.stretches.iter().position(is_it) else {
+            return true;
+        };
+        let Some((first, last)) = ends(&page) else {
+            self.nothing_came(at, page, with);
+            return true;
+        };
+        let stretch = &mut self.stretches[at];
+        let start = stretch.start.clone();
+        if start.token.is_none() && start.after.as_ref().is_some_and(|after| first <= *after) {
+            return false;
+        }
+        let was_probe = std::mem::take(&mut stretch.is_probe);
+        let up_to = stretch.up_to.clone();
+        let is_whole = up_to.as_ref().is_some_and(|end| last >= *end);
+        let is_here = |stretch: &Stretch<T>| matches!(stretch.state, State::Here(..));
+        let is_end = page.next.is_none() && !self.stretches.iter().skip(at + 1).any(is_here);
+        if is_end {
+            // All that is left came with this page.
+            self.stretches.truncate(at + 1);
+        } else if page.next.is_some() {
+            self.learn(&page, &start, &last);
+            if !is_whole {
+                let mut rest = Stretch::open(Start::behind(&last), up_to.clone());
+                rest.start.token = page.next.clone();
+                rest.is_certain = self.stretches[at].is_certain;
+                self.stretches.insert(at + 1, rest);
+            }
+        }
+        let page = match &up_to {
+            Some(end) if is_whole && !is_end => cut_page(page, end),
+            _ => page,
+        };
+        self.stretches[at].state = State::Here(page, with);
+        for before in self.stretches.iter_mut().take(at) {
+            before.is_certain = true;
+        }
+        if was_probe {
+            self.stride = self.stride.saturating_mul(STRIDE_FACTOR);
+        }
+        true
+    }
+
+    /// Nothing is behind the start of a stretch.
+    fn nothing_came(&mut self, at: usize, page: Page, with: T) {
+        self.stretches[at].is_probe = false;
+        self.stretches[at].state = State::Here(page, with);
+        // Those that did not come yet will not bring anything.
+        let mut position = 0;
+        self.stretches.retain(|stretch| {
+            position += 1;
+            position <= at + 1 || matches!(stretch.state, State::Here(..))
+        });
+    }
+
+    /// Takes a page as the measure of those to come.
+    fn learn(&mut self, page: &Page, start: &Start, last: &str) {
+        let keys = keys(page);
+        let known = self
+            .guess
+            .take()
+            .filter(|guess| guess.value(last).is_some());
+        self.guess = match &self.folders {
+            Some(folders) => Folders::of(folders, last).map(Guess::Folders),
+            None => known.or_else(|| Names::of(&keys).map(Guess::Names)),
+        };
+        let Some(guess) = &self.guess else { return };
+        let first = start.after.as_deref().unwrap_or(keys[0]);
+        let values = guess.value(first).zip(guess.value(last));
+        let distance = values.map_or(0, |(from, to)| to.saturating_sub(from));
+        let steps = keys.len() as u128 - u128::from(start.after.is_none());
+        let page_value = match &self.folders {
+            Some(_) => distance,
+            None if steps > 0 && distance % steps == 0 => distance / steps * keys.len() as u128,
+            None => distance * SCATTERED_SHARE / 1000,
+        };
+        if page_value > 0 {
+            self.page_value = page_value;
+        }
+    }
+
+    /// A request failed: its stretch is open again.
+    pub fn failed(&mut self, id: u64) {
+        for stretch in &mut self.stretches {
+            if matches!(stretch.state, State::Asked(asked) if asked == id) {
+                stretch.state = State::Open;
+            }
+        }
+    }
+
+    /// The first page, if it is here; and whether it is the last one.
+    pub fn take(&mut self) -> Option<(Page, T, bool)> {
+        if !matches!(self.stretches.front()?.state, State::Here(..)) {
+            return None;
+        }
+        let State::Here(page, with) = self.stretches.pop_front()?.state else {
+            return None;
+        };
+        Some((page, with, self.stretches.is_empty()))
+    }
+
+    /// Whether all pages were taken.
+    pub fn is_done(&self) -> bool {
+        self.stretches.is_empty()
+    }
+}
+
+impl Start {
+    fn behind(key: &str) -> Self {
+        Self {
+            after: Some(key.to_owned()),
+            token: None,
+        }
+    }
+}
+
+impl<T> Stretch<T> {
+    fn open(start: Start, up_to: Option<String>) -> Self {
+        Self {
+            start,
+            up_to,
+            state: State::Open,
+            is_certain: false,
+            is_probe: false,
+        }
+    }
+}
+
+/// All keys of a page and the prefixes of its groups, in order.
+fn keys(page: &Page) -> Vec<&str> {
+    let objects = page.objects.iter().map(|(key, _)| &**key);
+    let mut keys: Vec<&str> = objects
+        .chain(page.folders.iter().map(|key| &**key))
+        .collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// The first and the last key or group.
+fn ends(page: &Page) -> Option<(String, String)> {
+    let keys = keys(page);
+    Some(((*keys.first()?).to_owned(), (*keys.last()?).to_owned()))
+}
+
+/// Without what lies behind `end`.
+fn cut_page(mut page: Page, end: &str) -> Page {
+    page.objects.retain(|(key, _)| **key <= *end);
+    page.folders.retain(|key| **key <= *end);
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::UNIX_EPOCH;
+
+    use proptest::prelude::*;
+    use weft_store::{ETag, ObjectInfo};
+
+    use super::*;
+
+    /// What a store answers, without groups.
+    fn answer(all: &BTreeSet<String>, start: &Start) -> Page {
+        let after = start.token.as_ref().or(start.after.as_ref());
+        let mut keys = all
+            .iter()
+            .filter(|key| after.is_none_or(|after| *key > after));
+        let info = ObjectInfo {
+            size_bytes: 1,
+            etag: ETag::new("1"),
+            modified: UNIX_EPOCH,
+            is_archived: false,
+        };
+        let found = keys
+            .by_ref()
+            .take(1000)
+            .map(|key| (key.clone(), info.clone()));
+        let objects: Vec<_> = found.collect();
+        let next = keys.next().map(|_| objects[objects.len() - 1].0.clone());
+        Page {
+            objects,
+            next,
+            folders: Vec::new(),
+        }
+    }
+
+    /// Reads a listing to its end; answers arrive in an order that `seed` chooses. How many
+    /// requests that took, and in how many rounds if all that is under way comes at once.
+    fn read(mut tiling: Tiling<()>, all: &BTreeSet<String>, seed: Option<u64>) -> (usize, usize) {
+        let mut random = seed.unwrap_or(1);
+        let (mut asked, mut read): (Vec<Ask>, Vec<String>) = Default::default();
+        let (mut count, mut rounds) = (0, 0);
+        loop {
+            while let Some((page, (), _)) = tiling.take() {
+                read.extend(page.objects.into_iter().map(|(key, _)| key));
+            }
+            if tiling.is_done() {
+                break;
+            }
+            while let Some(ask) = tiling.ask() {
+                count += 1;
+                asked.push(ask);
+            }
+            assert!(
+                !asked.is_empty(),
+                "nothing is under way, and it is not done"
+            );
+            rounds += 1;
+            if seed.is_some() {
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let ask = asked.swap_remove((random >> 33) as usize % asked.len());
+                if random >> 60 == 0 {
+                    tiling.failed(ask.id);
+                } else {
+                    assert!(tiling.came(ask.id, answer(all, &ask.start), ()));
+                }
+            } else {
+                for ask in std::mem::take(&mut asked) {
+                    assert!(tiling.came(ask.id, answer(all, &ask.start), ()));
+                }
+            }
+        }
+        assert!(read.iter().eq(all), "{} keys of {}", read.len(), all.len());
+        (count, rounds)
+    }
+
+    fn whole(all: &BTreeSet<String>) -> (usize, usize) {
+        read(Tiling::new(Start::default()), all, None)
+    }
+
+    #[test]
+    fn hundred_thousand_numbered_keys_take_few_more_than_their_pages_and_few_rounds() {
+        let all = (0..100_000).map(|n| format!("d/f{n:07}")).collect();
+        let (count, rounds) = whole(&all);
+        assert!(
+            count <= 106 && rounds <= 14,
+            "{count} requests in {rounds} rounds"
+        );
+    }
+
+    #[test]
+    fn scattered_keys_take_few_more_than_their_pages() {
+        let scatter = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let all = (1..50_000)
+            .map(|n| format!("{:016x}", scatter(n)))
+            .collect();
+        let (count, rounds) = whole(&all);
+        assert!(
+            count <= 75 && rounds <= 14,
+            "{count} requests in {rounds} rounds"
+        );
+    }
+
+    #[test]
+    fn folders_of_few_pages_take_few_requests_more() {
+        for (size, most) in [
+            (0, 1),
+            (999, 1),
+            (1000, 1),
+            (1001, 3),
+            (5000, 6),
+            (9_999, 14),
+        ] {
+            let all = (0..size).map(|n| format!("{n:05}")).collect();
+            let (count, _) = whole(&all);
+            assert!(count <= most, "{size} keys: {count} requests");
+        }
+    }
+
+    #[test]
+    fn keys_without_a_guess_are_read_page_by_page() {
+        let all = (0..5_500).map(|n| format!("ä{n}")).collect();
+        assert_eq!(whole(&all), (6, 6));
+    }
+
+    #[test]
+    fn walk_over_folders_of_one_size_takes_its_pages_alone() {
+        for (folders, files) in [(16, 1000), (1600, 10)] {
+            let name = |n: usize| format!("d/{n:05}/");
+            let prefixes = Arc::new((0..folders).map(name).collect());
+            let keys = |n| (0..files).map(move |file| format!("{}f{file:04}", name(n)));
+            let all = (0..folders).flat_map(keys).collect();
+            let tiling = Tiling::new(Start::behind("d/")).below(prefixes);
+            let (count, _) = read(tiling, &all, None);
+            assert!(count <= 19, "{folders} folders: {count} requests");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn every_key_is_read_once_and_in_order_whatever_comes_first(
+            keys in prop_oneof![
+                prop::collection::btree_set("[a-c]{1,3}[0-9]{0,4}", 0..4000),
+                prop::collection::btree_set("[a-zA-Z0-9._-]{1,6}", 0..4000),
+                prop::collection::btree_set("img-[0-9]{1,5}[.]jpg", 0..4000),
+                prop::collection::btree_set("\\PC{1,4}", 0..3000),
+                prop::collection::btree_set("[xy]/[0-9]{4}", 0..4000),
+            ],
+            seed in any::<u64>(),
+        ) {
+            read(Tiling::new(Start::default()), &keys, Some(seed));
+            let folders = Arc::new(vec!["x/".to_owned(), "y/".to_owned()]);
+            read(Tiling::new(Start::default()).below(folders), &keys, Some(seed));
+        }
+    }
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What mounts of a job ask each other, as bytes: docs/job-cache.md, clause 2. [`crate::job`] sends
+//! and takes them. What does not read as specified is nothing.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use weft_store::{ETag, ListRequest, ObjectInfo, Page, Range};
+
+const VERSION: u8 = 1;
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Question {
+    /// Bytes of a content.
+    Bytes {
+        /// The object's.
+        key: String,
+        /// The content's.
+        etag: ETag,
+        /// Of the content.
+        size_bytes: u64,
+        /// Inside it.
+        range: Range,
+    },
+    /// What is known of an object.
+    Object(Duration, String),
+    /// A page of a listing.
+    Page(Duration, Wanted),
+}
+
+/// A page that is asked for; [`ListRequest`] with an order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Wanted {
+    prefix: String,
+    by_folder: bool,
+    limit: u16,
+    token: Option<String>,
+    start_after: Option<String>,
+}
+
+impl From<&ListRequest> for Wanted {
+    fn from(request: &ListRequest) -> Self {
+        Self {
+            prefix: request.prefix.clone(),
+            by_folder: request.by_folder,
+            limit: request.limit,
+            token: request.token.clone(),
+            start_after: request.start_after.clone(),
+        }
+    }
+}
+
+impl From<Wanted> for ListRequest {
+    fn from(wanted: Wanted) -> Self {
+        Self {
+            prefix: wanted.prefix,
+            by_folder: wanted.by_folder,
+            limit: wanted.limit,
+            token: wanted.token,
+            start_after: wanted.start_after,
+        }
+    }
+}
+
+impl Question {
+    /// As bytes.
+    pub fn write(&self) -> Bytes {
+        let mut to = BytesMut::new();
+        to.put_u8(VERSION);
+        match self {
+            Self::Bytes {
+                key,
+                etag,
+                size_bytes,
+                range,
+            } => {
+                to.put_u8(1);
+                put_text(&mut to, key);
+                put_text(&mut to, etag.as_str());
+                for number in [*size_bytes, range.start, range.end] {
+                    to.put_u64_le(number);
+                }
+            }
+            Self::Object(age, key) => {
+                to.put_u8(2);
+                to.put_u64_le(age.as_millis() as u64);
+                put_text(&mut to, key);
+            }
+            Self::Page(age, wanted) => {
+                to.put_u8(3);
+                to.put_u64_le(age.as_millis() as u64);
+                put_text(&mut to, &wanted.prefix);
+                to.put_u8(u8::from(wanted.by_folder));
+                to.put_u16_le(wanted.limit);
+                put_option(&mut to, wanted.token.as_deref());
+                put_option(&mut to, wanted.start_after.as_deref());
+            }
+        }
+        to.freeze()
+    }
+
+    /// From bytes.
+    pub fn read(mut from: Bytes) -> Option<Self> {
+        let from = &mut from;
+        if from.try_get_u8().ok()? != VERSION {
+            return None;
+        }
+        match from.try_get_u8().ok()? {
+            1 => {
+                let (key, etag) = (text(from)?, ETag::new(&text(from)?));
+                let mut number = || from.try_get_u64_le().ok();
+                let (size_bytes, start, end) = (number()?, number()?, number()?);
+                (start < end && end <= size_bytes).then(|| Self::Bytes {
+                    key,
+                    etag,
+                    size_bytes,
+                    range: Range::new(start, end),
+                })
+            }
+            2 => Some(Self::Object(age(from)?, text(from)?)),
+            3 => Some(Self::Page(
+                age(from)?,
+                Wanted {
+                    prefix: text(from)?,
+                    by_folder: from.try_get_u8().ok()? != 0,
+                    limit: from.try_get_u16_le().ok()?.clamp(1, 1000),
+                    token: option(from)?,
+                    start_after: option(from)?,
+                },
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn age(from: &mut Bytes) -> Option<Duration> {
+    from.try_get_u64_le().ok().map(Duration::from_millis)
+}
+
+fn put_text(to: &mut BytesMut, text: &str) {
+    to.put_u32_le(text.len() as u32);
+    to.put_slice(text.as_bytes());
+}
+
+fn text(from: &mut Bytes) -> Option<String> {
+    let length = from.try_get_u32_le().ok()? as usize;
+    let bytes = (length <= from.len()).then(|| from.split_to(length))?;
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+fn put_option(to: &mut BytesMut, text: Option<&str>) {
+    to.put_u8(u8::from(text.is_some()));
+    if let Some(text) = text {
+        put_text(to, text);
+    }
+}
+
+fn option(from: &mut Bytes) -> Option<Option<String>> {
+    match from.try_get_u8().ok()? {
+        0 => Some(None),
+        _ => text(from).map(Some),
+    }
+}
+
+/// What is known of an object, as bytes.
+pub fn put_object(to: &mut BytesMut, info: &ObjectInfo) {
+    to.put_u64_le(info.size_bytes);
+    put_text(to, info.etag.as_str());
+    let since = info.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    to.put_u64_le(since.as_nanos() as u64);
+    to.put_u8(u8::from(info.is_archived));
+}
+
+/// From bytes.
+pub fn object(from: &mut Bytes) -> Option<ObjectInfo> {
+    let size_bytes = from.try_get_u64_le().ok()?;
+    let etag = ETag::new(&text(from)?);
+    let since = Duration::from_nanos(from.try_get_u64_le().ok()?);
+    Some(ObjectInfo {
+        size_bytes,
+        etag,
+        modified: SystemTime::UNIX_EPOCH.checked_add(since)?,
+        is_archived: from.try_get_u8().ok()? != 0,
+    })
+}
+
+/// A page, as bytes.
+pub fn put_page(to: &mut BytesMut, page: &Page) {
+    to.put_u32_le(page.objects.len() as u32);
+    for (key, info) in &page.objects {
+        put_text(to, key);
+        put_object(to, info);
+    }
+    to.put_u32_le(page.folders.len() as u32);
+    for folder in &page.folders {
+        put_text(to, folder);
+    }
+    put_option(to, page.next.as_deref());
+}
+
+/// From bytes.
+pub fn page(from: &mut Bytes) -> Option<Page> {
+    let mut page = Page::default();
+    for _ in 0..from.try_get_u32_le().ok()? {
+        page.objects.push((text(from)?, object(from)?));
+    }
+    for _ in 0..from.try_get_u32_le().ok()? {
+        page.folders.push(text(from)?);
+    }
+    page.next = option(from)?;
+    Some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn questions() -> Vec<Question> {
+        let wanted = Wanted {
+            prefix: "a/ü".to_owned(),
+            by_folder: true,
+            limit: 1000,
+            token: None,
+            start_after: Some("b".to_owned()),
+        };
+        vec![
+            Question::Bytes {
+                key: "k".to_owned(),
+                etag: ETag::new("\"1\""),
+                size_bytes: 10,
+                range: Range::new(2, 10),
+            },
+            Question::Object(Duration::from_millis(1500), "k".to_owned()),
+            Question::Page(Duration::ZERO, wanted),
+        ]
+    }
+
+    #[test]
+    fn questions_and_answers_are_read_as_they_were_written() {
+        for question in questions() {
+            assert_eq!(Question::read(question.write()), Some(question));
+        }
+        let info = ObjectInfo {
+            size_bytes: 7,
+            etag: ETag::new("\"2\""),
+            modified: UNIX_EPOCH + Duration::from_nanos(1_700_000_000_123_456_789),
+            is_archived: true,
+        };
+        let written = Page {
+            objects: vec![("x".to_owned(), info.clone()), ("y".to_owned(), info)],
+            folders: vec!["f/".to_owned()],
+            next: Some("n".to_owned()),
+        };
+        let mut bytes = BytesMut::new();
+        put_page(&mut bytes, &written);
+        let read = page(&mut bytes.freeze()).unwrap();
+        assert_eq!(read.objects, written.objects);
+        assert_eq!((read.folders, read.next), (written.folders, written.next));
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_of_any_kind_are_read_or_refused(
+            noise in prop::collection::vec(any::<u8>(), 0..200),
+            which in 0..3usize,
+            cut in 0..100usize,
+        ) {
+            let question = questions()[which].write();
+            let mut bytes = question[..question.len().saturating_sub(cut)].to_vec();
+            bytes.extend(&noise);
+            let _ = Question::read(bytes.into());
+            let _ = Question::read(noise.clone().into());
+            let _ = page(&mut noise.clone().into());
+            let _ = object(&mut noise.into());
+        }
+    }
+}
