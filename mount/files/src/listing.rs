@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use weft_store::{Failure, ListRequest, Page, Store, StoreError};
+use weft_store::{ListRequest, Page, Store, StoreError};
 
 use crate::fault::mount_ends;
 use crate::names::{self, Listed, Named};
@@ -23,7 +23,12 @@ type Came = (u64, Instant, Result<Page, StoreError>);
 /// Pages of one listing, in order.
 pub struct Pages {
     request: ListRequest,
+    start: Start,
     tiling: Tiling<Instant>,
+    /// The last key or group that was read.
+    last: Option<String>,
+    /// All up to this one is left out: the listing began anew.
+    passed: Option<String>,
     came: UnboundedReceiver<Came>,
     sender: UnboundedSender<Came>,
 }
@@ -39,7 +44,10 @@ impl Pages {
                 limit: PAGE_KEYS,
                 ..ListRequest::default()
             },
-            tiling: Tiling::new(start),
+            tiling: Tiling::new(start.clone()),
+            start,
+            last: None,
+            passed: None,
             came,
             sender,
         }
@@ -66,9 +74,9 @@ impl Pages {
         runtime: &Handle,
     ) -> Result<Option<(Page, Instant, bool)>, StoreError> {
         loop {
-            if let Some(taken) = self.tiling.take() {
+            if let Some((page, at, is_last)) = self.tiling.take() {
                 self.ask(store, runtime);
-                return Ok(Some(taken));
+                return Ok(Some((self.pass(page), at, is_last)));
             }
             if self.tiling.is_done() {
                 return Ok(None);
@@ -91,15 +99,30 @@ impl Pages {
         page: Result<Page, StoreError>,
     ) -> Result<(), StoreError> {
         let page = page.inspect_err(|_| self.tiling.failed(id))?;
-        if self.tiling.came(id, page, at) {
-            return Ok(());
+        if !self.tiling.came(id, page, at) {
+            self.begin_anew();
         }
-        Err(StoreError::new(
-            Failure::Unsupported,
-            "ListObjectsV2",
-            &self.request.prefix,
-            "the store sent keys that stand before `start-after`",
-        ))
+        Ok(())
+    }
+
+    /// The store sent keys that stand before `start-after`: it does not know that.
+    fn begin_anew(&mut self) {
+        self.passed = self.last.clone().max(self.start.after.clone());
+        self.tiling = Tiling::new(Start::default()).plain();
+        // What is still under way has no place any more.
+        (self.sender, self.came) = unbounded_channel();
+    }
+
+    /// Without what was read before.
+    fn pass(&mut self, mut page: Page) -> Page {
+        if let Some(passed) = &self.passed {
+            page.objects.retain(|(key, _)| key > passed);
+            page.folders.retain(|key| key > passed);
+        }
+        let object = page.objects.last().map(|(key, _)| key);
+        let last = object.max(page.folders.last()).cloned();
+        self.last = last.or(self.last.take());
+        page
     }
 
     fn ask(&mut self, store: &Arc<dyn Store>, runtime: &Handle) {

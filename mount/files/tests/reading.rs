@@ -187,6 +187,33 @@ fn walk_over_a_tree_lists_it_flat_and_shows_what_listings_show() {
 }
 
 #[test]
+fn store_that_lists_from_the_beginning_only_is_listed_page_by_page() {
+    let mount = Mount::new("", LONG);
+    mount.store.faults().forget_middles();
+    for number in 0..7_500 {
+        mount.store.plant(&format!("d/f{number:05}"), "");
+    }
+    for folder in 0..3 {
+        mount.store.plant(&format!("t/{folder}/f"), "");
+    }
+    let names = mount.list(mount.walk("d").unwrap().0, true);
+    assert!(
+        names
+            .iter()
+            .cloned()
+            .eq((0..7_500).map(|number| format!("f{number:05}")))
+    );
+    assert_eq!(
+        mount.list(mount.walk("t").unwrap().0, true),
+        ["0", "1", "2"]
+    );
+    for folder in 0..3 {
+        let ino = mount.walk(&format!("t/{folder}")).unwrap().0;
+        assert_eq!(mount.list(ino, true), ["f"]);
+    }
+}
+
+#[test]
 fn folders_that_are_opened_in_no_order_are_listed_by_themselves() {
     let mount = Mount::new("", LONG);
     for folder in 0..20 {

@@ -66,6 +66,8 @@ pub struct Faults {
     away_after: Option<(u64, bool)>,
     counts: BTreeMap<Operation, u64>,
     got_bytes: u64,
+    /// As a store that knows tokens only.
+    knows_no_middle: bool,
 }
 
 impl Faults {
@@ -86,6 +88,16 @@ impl Faults {
     /// next request, if it is a write, the store does what it asks, or not.
     pub fn away_after(&mut self, count: u64, is_next_done: bool) {
         self.away_after = Some((self.total() + count, is_next_done));
+    }
+
+    /// Listings heed no key to begin behind, as those of some stores.
+    pub fn forget_middles(&mut self) {
+        self.knows_no_middle = true;
+    }
+
+    /// Whether listings heed no key to begin behind.
+    pub fn knows_no_middle(&self) -> bool {
+        self.knows_no_middle
     }
 
     /// The store is back, and nothing is planned.

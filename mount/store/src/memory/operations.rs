@@ -50,11 +50,14 @@ impl Objects for MemoryStore {
 
     async fn list(&self, request: &ListRequest) -> Result<Page, StoreError> {
         self.faults().meet(Operation::List, &request.prefix)?;
+        let knows_middles = !self.faults().knows_no_middle();
         let inner = self.inner();
         let mut page = Page::default();
         let mut count = 0;
         let mut last = String::new();
-        let from = request.token.as_ref().or(request.start_after.as_ref());
+        let start_after = request.start_after.as_ref();
+        let start_after = start_after.filter(|_| knows_middles);
+        let from = request.token.as_ref().or(start_after);
         let from = from.filter(|from| **from >= request.prefix).cloned();
         let from = from.map_or(Bound::Included(request.prefix.clone()), Bound::Excluded);
         let passed = request.token.as_ref().filter(|token| token.ends_with('/'));

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of [`super`]: every key once and in order, and how few requests that takes.
+
+use std::collections::BTreeSet;
+use std::time::UNIX_EPOCH;
+
+use proptest::prelude::*;
+use weft_store::{ETag, ObjectInfo};
+
+use super::*;
+
+/// What a store answers, without groups.
+fn answer(all: &BTreeSet<String>, start: &Start) -> Page {
+    let after = start.token.as_ref().or(start.after.as_ref());
+    let mut keys = all
+        .iter()
+        .filter(|key| after.is_none_or(|after| *key > after));
+    let info = ObjectInfo {
+        size_bytes: 1,
+        etag: ETag::new("1"),
+        modified: UNIX_EPOCH,
+        is_archived: false,
+    };
+    let found = keys
+        .by_ref()
+        .take(1000)
+        .map(|key| (key.clone(), info.clone()));
+    let objects: Vec<_> = found.collect();
+    let next = keys.next().map(|_| objects[objects.len() - 1].0.clone());
+    Page {
+        objects,
+        next,
+        folders: Vec::new(),
+    }
+}
+
+/// Reads a listing to its end; answers arrive in an order that `seed` chooses. How many
+/// requests that took, and in how many rounds if all that is under way comes at once.
+fn read(mut tiling: Tiling<()>, all: &BTreeSet<String>, seed: Option<u64>) -> (usize, usize) {
+    let mut random = seed.unwrap_or(1);
+    let (mut asked, mut read): (Vec<Ask>, Vec<String>) = Default::default();
+    let (mut count, mut rounds) = (0, 0);
+    loop {
+        while let Some((page, (), _)) = tiling.take() {
+            read.extend(page.objects.into_iter().map(|(key, _)| key));
+        }
+        if tiling.is_done() {
+            break;
+        }
+        while let Some(ask) = tiling.ask() {
+            count += 1;
+            asked.push(ask);
+        }
+        assert!(
+            !asked.is_empty(),
+            "nothing is under way, and it is not done"
+        );
+        rounds += 1;
+        if seed.is_some() {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let ask = asked.swap_remove((random >> 33) as usize % asked.len());
+            if random >> 60 == 0 {
+                tiling.failed(ask.id);
+            } else {
+                assert!(tiling.came(ask.id, answer(all, &ask.start), ()));
+            }
+        } else {
+            for ask in std::mem::take(&mut asked) {
+                assert!(tiling.came(ask.id, answer(all, &ask.start), ()));
+            }
+        }
+    }
+    assert!(read.iter().eq(all), "{} keys of {}", read.len(), all.len());
+    (count, rounds)
+}
+
+fn whole(all: &BTreeSet<String>) -> (usize, usize) {
+    read(Tiling::new(Start::default()), all, None)
+}
+
+#[test]
+fn hundred_thousand_numbered_keys_take_few_more_than_their_pages_and_few_rounds() {
+    let all = (0..100_000).map(|n| format!("d/f{n:07}")).collect();
+    let (count, rounds) = whole(&all);
+    assert!(
+        count <= 106 && rounds <= 14,
+        "{count} requests in {rounds} rounds"
+    );
+}
+
+#[test]
+fn scattered_keys_take_few_more_than_their_pages() {
+    let scatter = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let all = (1..50_000)
+        .map(|n| format!("{:016x}", scatter(n)))
+        .collect();
+    let (count, rounds) = whole(&all);
+    assert!(
+        count <= 75 && rounds <= 14,
+        "{count} requests in {rounds} rounds"
+    );
+}
+
+#[test]
+fn folders_of_few_pages_take_few_requests_more() {
+    for (size, most) in [
+        (0, 1),
+        (999, 1),
+        (1000, 1),
+        (1001, 3),
+        (5000, 6),
+        (9_999, 14),
+    ] {
+        let all = (0..size).map(|n| format!("{n:05}")).collect();
+        let (count, _) = whole(&all);
+        assert!(count <= most, "{size} keys: {count} requests");
+    }
+}
+
+#[test]
+fn keys_without_a_guess_are_read_page_by_page() {
+    let all = (0..5_500).map(|n| format!("ä{n}")).collect();
+    assert_eq!(whole(&all), (6, 6));
+}
+
+#[test]
+fn walk_over_folders_of_one_size_takes_its_pages_alone() {
+    for (folders, files) in [(16, 1000), (1600, 10)] {
+        let name = |n: usize| format!("d/{n:05}/");
+        let prefixes = Arc::new((0..folders).map(name).collect());
+        let keys = |n| (0..files).map(move |file| format!("{}f{file:04}", name(n)));
+        let all = (0..folders).flat_map(keys).collect();
+        let tiling = Tiling::new(Start::behind("d/")).below(prefixes);
+        let (count, _) = read(tiling, &all, None);
+        assert!(count <= 19, "{folders} folders: {count} requests");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn every_key_is_read_once_and_in_order_whatever_comes_first(
+        keys in prop_oneof![
+            prop::collection::btree_set("[a-c]{1,3}[0-9]{0,4}", 0..4000),
+            prop::collection::btree_set("[a-zA-Z0-9._-]{1,6}", 0..4000),
+            prop::collection::btree_set("img-[0-9]{1,5}[.]jpg", 0..4000),
+            prop::collection::btree_set("\\PC{1,4}", 0..3000),
+            prop::collection::btree_set("[xy]/[0-9]{4}", 0..4000),
+        ],
+        seed in any::<u64>(),
+    ) {
+        read(Tiling::new(Start::default()), &keys, Some(seed));
+        let folders = Arc::new(vec!["x/".to_owned(), "y/".to_owned()]);
+        read(Tiling::new(Start::default()).below(folders), &keys, Some(seed));
+    }
+}
