@@ -35,12 +35,13 @@ pub(crate) fn run(
             whole(exchange, wait, buffers, reduction, receivers)
         }
         _ => {
-            let slices = Slices::new(exchange.ranks(), length_bytes);
+            let slices = Slices::staged(exchange.ranks(), length_bytes);
             let mut sliced = Sliced {
                 exchange,
                 wait,
                 slices,
                 reduction,
+                sight: None,
             };
             sliced.run(buffers, receivers)
         }

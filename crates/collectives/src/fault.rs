@@ -9,14 +9,19 @@ use crate::layout::RANK_LIMIT;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
-/// Why a call failed. After [`Fault::Stopped`] and [`Fault::Mismatch`] the team is of no more use:
-/// each later call fails alike.
+/// Why a call failed. After [`Fault::Stopped`], [`Fault::Mismatch`] and [`Fault::Unreachable`] the
+/// team is of no more use: each later call fails alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// [`crate::Wait`] said so.
     Stopped,
     /// This rank is in another call than we are, or in the same one with another root or length.
     Mismatch {
+        /// The rank.
+        rank: usize,
+    },
+    /// A rank's data, which it has shown, cannot be read in place.
+    Unreachable {
         /// The rank.
         rank: usize,
     },
@@ -55,6 +60,11 @@ impl fmt::Display for Fault {
                 to,
                 "rank {rank} is in another collective call, or has another count, type or root; \
                  all ranks must make the same calls in the same order"
+            ),
+            Self::Unreachable { rank } => write!(
+                to,
+                "the memory of rank {rank} cannot be mapped; see the limits of this process \
+                 (ulimit -v, vm.max_map_count), or use --heap private"
             ),
             Self::Refused => write!(to, "a rank cannot take part in the call"),
             Self::Ranks { ranks, rank } => write!(

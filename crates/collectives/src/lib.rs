@@ -15,6 +15,7 @@
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is.
+//! - [`direct`]: algorithms for long data that ranks read where they lie, by what [`reach`] is.
 //! - [`arithmetic`]: elements, operations, and the loops over them.
 //! - `exchange`: the hand-over in steps that all algorithms are made of; `posting`: one stretch of
 //!   data in a step. [`wait`]: how ranks wait.
@@ -27,6 +28,7 @@ mod barrier;
 mod bcast;
 pub mod blocks;
 mod buffers;
+pub mod direct;
 mod exchange;
 pub mod fault;
 mod gathering;
@@ -35,6 +37,7 @@ pub mod layout;
 mod models;
 mod pipeline;
 mod posting;
+pub mod reach;
 mod reduce_scatter;
 mod scan;
 mod segment;
@@ -47,8 +50,10 @@ pub mod wait;
 
 pub use arithmetic::{Element, Operation, Reduction};
 pub use blocks::{Block, Blocks};
+pub use direct::Direct;
 pub use fault::{Fault, Stopped};
 pub use layout::{LAYOUT_VERSION, RANK_LIMIT, segment_bytes};
+pub use reach::{Reach, Shown};
 pub use shape::Shape;
 pub use team::{Team, Uneven};
 pub use wait::Wait;

@@ -12,6 +12,7 @@ use crate::exchange::{Call, Exchange};
 use crate::fault::Fault;
 use crate::gathering::Gathering;
 use crate::layout::{CONTROL_BYTES, RANK_LIMIT, STAGE_BYTES};
+use crate::reach::Shown;
 use crate::reduce_scatter::{self, ReduceScatter};
 use crate::scan::Scan;
 use crate::segment::Segment;
@@ -22,7 +23,7 @@ use crate::{agreement, allreduce, barrier, bcast, pipeline};
 
 /// Which collective a call is, in a mark. Specified by docs/collectives.md, clause 3.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Barrier = 1,
     Bcast,
     Reduce,
@@ -62,7 +63,10 @@ pub enum Uneven {
 /// the caller's buffers only until it returns. None allocates or calls the system by itself.
 #[derive(Debug)]
 pub struct Team {
-    exchange: Exchange,
+    /// The hand-over.
+    pub(crate) exchange: Exchange,
+    /// What ranks show of their data in a call that reads them in place.
+    pub(crate) shown: Box<[Shown]>,
 }
 
 impl Team {
@@ -96,6 +100,7 @@ impl Team {
         let patience = Patience::new(shape.oversubscribed);
         Self {
             exchange: Exchange::new(segment, ranks, rank, patience),
+            shown: vec![Shown::default(); ranks].into(),
         }
     }
 
@@ -187,11 +192,8 @@ impl Team {
         if length_bytes == 0 {
             return Ok(());
         }
-        let (kind, root) = match receivers {
-            Receivers::All => (Kind::Allreduce, 0),
-            Receivers::Only(root) => (Kind::Reduce, root),
-        };
-        self.begin(reducing(kind, reduction), root, length_bytes)?;
+        let (kind, root) = combining(reduction, receivers);
+        self.begin(kind, root, length_bytes)?;
         allreduce::run(&mut self.exchange, wait, buffers, reduction, receivers)
     }
 
@@ -439,7 +441,12 @@ impl Team {
     }
 
     #[inline(always)]
-    fn begin(&mut self, kind: u8, root: usize, length_bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn begin(
+        &mut self,
+        kind: u8,
+        root: usize,
+        length_bytes: usize,
+    ) -> Result<(), Fault> {
         self.exchange.begin(Call {
             kind,
             root,
@@ -447,13 +454,22 @@ impl Team {
         })
     }
 
-    fn check_root(&self, root: usize) -> Result<(), Fault> {
+    pub(crate) fn check_root(&self, root: usize) -> Result<(), Fault> {
         let ranks = self.ranks();
         if root < ranks {
             Ok(())
         } else {
             Err(Fault::Ranks { ranks, rank: root })
         }
+    }
+}
+
+/// The kind and the root of a reduce or an allreduce.
+#[inline(always)]
+pub(crate) fn combining(reduction: Reduction, receivers: Receivers) -> (u8, usize) {
+    match receivers {
+        Receivers::All => (reducing(Kind::Allreduce, reduction), 0),
+        Receivers::Only(root) => (reducing(Kind::Reduce, reduction), root),
     }
 }
 

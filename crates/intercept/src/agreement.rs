@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-use weft_collectives::{LAYOUT_VERSION, RANK_LIMIT, Shape, Team, segment_bytes};
+use weft_collectives::{Direct, LAYOUT_VERSION, RANK_LIMIT, Shape, Team, segment_bytes};
 use weft_mpi_abi::Abi;
 use weft_os::cpu;
 use weft_os::map::RawMap;
@@ -23,6 +23,7 @@ use weft_os::region_file::{create_memfd, may_be_mapped};
 use crate::functions::Handle;
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
+use crate::reach::{self, Memories};
 use crate::waiting::Waiting;
 
 /// The variable that says who is to serve, `auto` or `weft`, and behind a colon how many ranks have
@@ -58,10 +59,22 @@ pub struct Served {
     pub team: Team,
     /// What is done while they wait.
     pub waiting: Waiting,
+    /// The ranks' memory, where all share theirs.
+    pub memories: Option<Memories>,
     _segment: RawMap,
 }
 
 impl Served {
+    /// The algorithms that read the ranks' data in place, and what is done while they wait.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if not all ranks share their memory.
+    #[inline]
+    pub fn direct(&mut self) -> Result<(Direct<'_>, &mut Waiting), Stop> {
+        let memories = self.memories.as_mut().ok_or(Stop::Left)?;
+        Ok((Direct::new(&mut self.team, memories), &mut self.waiting))
+    }
+
     /// A root as the program passed it.
     ///
     /// # Errors
@@ -75,7 +88,7 @@ impl Served {
 }
 
 /// Words of a [`Card`].
-const CARD_WORDS: usize = 8;
+const CARD_WORDS: usize = 12;
 
 /// What a rank tells the others of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +99,13 @@ struct Card {
     descriptor: u64,
     nonce: u64,
     shares_cores: bool,
+    /// What its process shares.
+    heap: [u64; 4],
 }
 
 impl Card {
     fn words(&self) -> [u64; CARD_WORDS] {
+        let [length, descriptor, inode, place] = self.heap;
         [
             self.version,
             u64::from(self.process.pid) | u64::from(self.process.namespace) << 32,
@@ -97,6 +113,10 @@ impl Card {
             self.descriptor,
             self.nonce,
             u64::from(self.shares_cores),
+            length,
+            descriptor,
+            inode,
+            place,
             0,
             0,
         ]
@@ -113,6 +133,7 @@ impl Card {
             descriptor: words[3],
             nonce: words[4],
             shares_cores: words[5] != 0,
+            heap: [words[6], words[7], words[8], words[9]],
         }
     }
 }
@@ -138,10 +159,17 @@ pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Served> {
         return None;
     }
     let served = join(mpi, standing, &cards);
-    let is_ready = agree_on(mpi, communicator, served.is_some());
+    let can = match &served {
+        Some(served) if served.memories.is_some() => Can::ReadInPlace,
+        Some(_) => Can::Meet,
+        None => Can::Nothing,
+    };
+    let all_can = agree_on(mpi, communicator, can);
     // The file is needed until everybody has mapped it, and no longer.
     drop(file);
-    served.filter(|_| is_ready)
+    let mut served = served.filter(|_| all_can >= Can::Meet)?;
+    served.memories = served.memories.filter(|_| all_can == Can::ReadInPlace);
+    Some(served)
 }
 
 /// Where this rank stands, if the communicator is one that can be served; asks nobody, and is alike
@@ -201,6 +229,7 @@ fn own_card(standing: Standing) -> (Option<OwnedFd>, Card) {
         descriptor: u64::MAX,
         nonce: 0,
         shares_cores: cpu::ranks_share_cores(),
+        heap: reach::own_words(),
     };
     if standing.rank != 0 {
         return (None, card);
@@ -260,18 +289,29 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     // SAFETY: the mapping has the length that the team asks for, was all zero when the first rank
     // made it, and lives as long as the team; nothing else refers to it.
     let team = unsafe { Team::attach(base, standing.ranks, standing.rank, &shape) }.ok()?;
+    let memory = cards.iter().map(|card| (card.process.pid, card.heap));
+    let memories = Memories::map(standing.rank, memory);
     let others = cards.iter().map(|card| card.process).collect();
     let waiting = Waiting::new(mpi, others, first.shares_cores)?;
     Some(Served {
         team,
         waiting,
+        memories,
         _segment: map,
     })
 }
 
-/// Whether all ranks can.
-fn agree_on(mpi: &Mpi, communicator: Handle, can: bool) -> bool {
-    let (own, mut all): (c_int, c_int) = (c_int::from(can), 0);
+/// What a rank can do with the others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+enum Can {
+    Nothing,
+    Meet,
+    ReadInPlace,
+}
+
+/// What all ranks can.
+fn agree_on(mpi: &Mpi, communicator: Handle, can: Can) -> Can {
+    let (own, mut all): (c_int, c_int) = (can as c_int, 0);
     // SAFETY: a collective that all ranks call now, on places of ours.
     let code = unsafe {
         (mpi.functions.allreduce)(
@@ -283,7 +323,12 @@ fn agree_on(mpi: &Mpi, communicator: Handle, can: bool) -> bool {
             communicator,
         )
     };
-    code == 0 && all == 1
+    match all {
+        _ if code != 0 => Can::Nothing,
+        1 => Can::Meet,
+        2 => Can::ReadInPlace,
+        _ => Can::Nothing,
+    }
 }
 
 #[cfg(test)]
@@ -312,6 +357,7 @@ mod tests {
             descriptor: 7,
             nonce: u64::MAX,
             shares_cores: true,
+            heap: [1, 2, 3, 4],
         };
         assert_eq!(Card::of_words(&card.words()), card);
     }

@@ -6,12 +6,15 @@ use std::ffi::{c_int, c_void};
 
 use weft_collectives::{Blocks, Uneven};
 
-use crate::buffers::{Bytes, Data};
+use crate::agreement::Served;
+use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
-use crate::limits::within;
+use crate::limits::{are_read_in_place, within};
+use crate::mpi::Mpi;
+use crate::outcome::{Outcome, unless_refused};
 use crate::parts::Described;
-use crate::shares::{given, or_refuse};
+use crate::shares::{given, given_in_place, or_refuse};
 
 /// MPI_Scatter: `send` describes one block; `None` leaves it to the MPI, here and below.
 ///
@@ -29,7 +32,6 @@ pub unsafe fn from_root(
         let is_in_place = is_root && mpi.is_in_place(receive.address());
         let block = if is_root { send } else { receive };
         let block_bytes = block.checked(mpi)?.bytes;
-        within(mpi, Call::Scatter, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
@@ -41,6 +43,14 @@ pub unsafe fn from_root(
             true => None,
             false => Some(receive.checked(mpi)?),
         };
+        if are_read_in_place(block_bytes, served) {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { from_root_in_place(mpi, served, all, taken, root) };
+            if let Some(outcome) = unless_refused(outcome) {
+                return outcome;
+            }
+        }
+        within(mpi, Call::Scatter, block_bytes, served)?;
         // SAFETY: the program's promise about its buffers, as far as its rank uses them.
         unsafe {
             let given = match &all {
@@ -58,6 +68,38 @@ pub unsafe fn from_root(
             }
         }
     })
+}
+
+/// [`from_root`] with long blocks: `all` the root gives, one is `taken`.
+///
+/// # Safety
+/// As [`from_root`].
+unsafe fn from_root_in_place(
+    mpi: &Mpi,
+    served: &mut Served,
+    all: Option<Checked>,
+    taken: Option<Checked>,
+    root: usize,
+) -> Outcome {
+    let ranks = served.team.ranks();
+    let of_root = all.map(|all| all.bytes / ranks);
+    let block_bytes = of_root.or(taken.map(|taken| taken.bytes)).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let given = match &all {
+            Some(all) if all.is_plain => all.read(mpi)?,
+            // Not to be read in place, so refused.
+            _ => Bytes::NONE,
+        };
+        let mut room = taken.map(|taken| taken.room());
+        let recv = room.as_mut().map(|room| room.view_mut());
+        let (mut direct, waiting) = served.direct()?;
+        direct.scatter(waiting, given.view(), recv, block_bytes, root)?;
+        match (taken, room) {
+            (Some(taken), Some(room)) => taken.written(mpi, &room),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// MPI_Scatterv.
@@ -119,12 +161,19 @@ pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Opti
     serve(Call::Alltoall, communicator, |mpi, served| {
         let ranks = served.team.ranks();
         let block_bytes = receive.checked(mpi)?.bytes;
-        within(mpi, Call::Alltoall, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
         let all = receive.times(ranks)?.checked(mpi)?;
         let is_in_place = mpi.is_in_place(send.address());
+        if are_read_in_place(block_bytes, served) {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { all_to_all_in_place(mpi, served, send, all) };
+            if let Some(outcome) = unless_refused(outcome) {
+                return outcome;
+            }
+        }
+        within(mpi, Call::Alltoall, block_bytes, served)?;
         // SAFETY: the program's promise about its buffers.
         unsafe {
             let (given, mut room) = if is_in_place {
@@ -139,6 +188,27 @@ pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Opti
             all.written(mpi, &room)
         }
     })
+}
+
+/// [`all_to_all`] with long blocks.
+///
+/// # Safety
+/// As [`all_to_all`]; `all` is room for the blocks of all ranks.
+unsafe fn all_to_all_in_place(mpi: &Mpi, served: &mut Served, send: Data, all: Checked) -> Outcome {
+    let ranks = served.team.ranks();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let given = match mpi.is_in_place(send.address()) {
+            // What is given is overwritten.
+            true => None,
+            false => given_in_place(mpi, send.times(ranks)?, None)?,
+        };
+        let given = given.as_ref().map(|given| given.view());
+        let mut room = all.room();
+        let (mut direct, waiting) = served.direct()?;
+        direct.alltoall(waiting, given, room.view_mut(), all.bytes / ranks)?;
+        all.written(mpi, &room)
+    }
 }
 
 /// MPI_Alltoallv and MPI_Alltoallw.

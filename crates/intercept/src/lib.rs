@@ -17,11 +17,12 @@
 //! one that cannot be served tells the others ([`shares`]).
 //!
 //! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
-//! in common. [`mpi`] finds the MPI of the process and its binary interface; [`datatypes`] knows
-//! types, [`buffers`] the data that they describe and [`parts`] blocks with places of their own;
-//! [`limits`] says how long data may be; [`waiting`] drives the MPI while a rank waits; [`outcome`]
-//! says how a call ends; [`calls`] are counted for `weft run`; [`large`] is for MPIs without large
-//! counts; [`functions`] are those that this library calls itself.
+//! in common; [`reach`] is the ranks' memory, where long data are read. [`mpi`] finds the MPI of
+//! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
+//! describe and [`parts`] blocks with places of their own; [`limits`] says how long data may be;
+//! [`waiting`] drives the MPI while a rank waits; [`outcome`] says how a call ends; [`calls`] are
+//! counted for `weft run`; [`large`] is for MPIs without large counts; [`functions`] are those that
+//! this library calls itself, [`next`] those that it stands before.
 
 pub mod agreement;
 pub mod buffers;
@@ -38,6 +39,7 @@ pub mod mpi;
 pub mod next;
 pub mod outcome;
 pub mod parts;
+pub mod reach;
 pub mod reduction;
 pub mod shares;
 pub mod waiting;

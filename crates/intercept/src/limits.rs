@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How long the data of a call may be that goes through the segment. Longer ones go to the MPI,
-//! whose messages Weft carries with one copy where two are made here, out of the sender's buffer.
-//! Asked by movement and exchange. docs/collectives.md, clause 6.
+//! How long the data of a call may be that goes through the segment, where two copies are made.
+//! Longer ones are read where they lie if the ranks share their memory; else they go to the MPI,
+//! whose messages Weft carries with one copy. Asked by movement, exchange and reduction.
+//! docs/collectives.md, clause 6.
 
 use weft_mpi_abi::Abi;
 
@@ -25,8 +26,12 @@ const fn longest_block_bytes(call: Call, abi: Abi) -> usize {
     }
 }
 
-/// Whether blocks of so many bytes, one for each rank, are short enough; alike on all ranks that
-/// name the same length.
+/// Longer data are read in place where they can be. Measured
+/// (docs/lab/2026-11-24-data-read-in-place.md); shorter ones are mostly too short to be shared.
+const READ_IN_PLACE_BYTES: usize = 12 * 1024;
+
+/// Whether blocks of so many bytes, one for each rank, are short enough for the segment; alike on
+/// all ranks that name the same length.
 ///
 /// # Errors
 /// [`Stop::Left`] if they are not.
@@ -38,4 +43,13 @@ pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Res
     } else {
         Err(Stop::Left)
     }
+}
+
+/// Whether blocks of so many bytes, one for each rank, are read where they lie, if they can be;
+/// alike on all ranks that name the same length. If they cannot, [`within`] decides.
+#[inline]
+pub fn are_read_in_place(block_bytes: usize, served: &Served) -> bool {
+    block_bytes > READ_IN_PLACE_BYTES
+        && served.memories.is_some()
+        && block_bytes.saturating_mul(served.team.ranks()) <= LONGEST_BYTES
 }

@@ -6,13 +6,15 @@ use std::ffi::c_int;
 
 use weft_collectives::{Blocks, Uneven};
 
-use crate::buffers::{Bytes, Data};
+use crate::agreement::Served;
+use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
-use crate::limits::within;
-use crate::outcome::Stop;
+use crate::limits::{are_read_in_place, within};
+use crate::mpi::Mpi;
+use crate::outcome::{Outcome, Stop, unless_refused};
 use crate::parts::{Described, Parts};
-use crate::shares::{given, or_refuse};
+use crate::shares::{given, given_in_place, or_refuse};
 
 /// MPI_Barrier; `None` leaves it to the MPI, here and below.
 ///
@@ -37,6 +39,13 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
         if data.bytes == 0 {
             return Ok(());
         }
+        if are_read_in_place(data.bytes, served) {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { broadcast_in_place(mpi, served, data, root) };
+            if let Some(outcome) = unless_refused(outcome) {
+                return outcome;
+            }
+        }
         within(mpi, Call::Bcast, data.bytes, served)?;
         let is_root = served.team.rank() == root;
         // SAFETY: the program's promise about the data.
@@ -58,6 +67,33 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
     })
 }
 
+/// [`broadcast`] of long data.
+///
+/// # Safety
+/// As [`broadcast`].
+unsafe fn broadcast_in_place(
+    mpi: &Mpi,
+    served: &mut Served,
+    data: Checked,
+    root: usize,
+) -> Outcome {
+    let is_root = served.team.rank() == root;
+    // SAFETY: the caller's promise; the root's bytes are not written.
+    unsafe {
+        let mut bytes = match is_root && !data.is_plain {
+            // Not to be read in place, so refused.
+            true => Bytes::NONE,
+            false => data.room(),
+        };
+        let (mut direct, waiting) = served.direct()?;
+        direct.bcast(waiting, bytes.view_mut(), data.bytes, root)?;
+        match is_root {
+            true => Ok(()),
+            false => data.written(mpi, &bytes),
+        }
+    }
+}
+
 /// MPI_Allgather: `receive` describes one block.
 ///
 /// # Safety
@@ -66,11 +102,18 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
 pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c_int> {
     serve(Call::Allgather, communicator, |mpi, served| {
         let block_bytes = receive.checked(mpi)?.bytes;
-        within(mpi, Call::Allgather, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
         let all = receive.times(served.team.ranks())?.checked(mpi)?;
+        if are_read_in_place(block_bytes, served) {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { to_all_in_place(mpi, served, send, all) };
+            if let Some(outcome) = unless_refused(outcome) {
+                return outcome;
+            }
+        }
+        within(mpi, Call::Allgather, block_bytes, served)?;
         let is_in_place = mpi.is_in_place(send.address());
         // SAFETY: the program's promise about its buffers.
         unsafe {
@@ -87,6 +130,23 @@ pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c
             all.written(mpi, &room)
         }
     })
+}
+
+/// [`to_all`] with long blocks.
+///
+/// # Safety
+/// As [`to_all`]; `all` is room for the blocks of all ranks.
+unsafe fn to_all_in_place(mpi: &Mpi, served: &mut Served, send: Data, all: Checked) -> Outcome {
+    let block_bytes = all.bytes / served.team.ranks();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let given = given_in_place(mpi, send, Some(&all))?;
+        let given = given.as_ref().map(|given| given.view());
+        let mut room = all.room();
+        let (mut direct, waiting) = served.direct()?;
+        direct.allgather(waiting, given, room.view_mut(), Blocks::Even(block_bytes))?;
+        all.written(mpi, &room)
+    }
 }
 
 /// MPI_Allgatherv.
@@ -131,7 +191,6 @@ pub unsafe fn to_root(
         let is_in_place = is_root && mpi.is_in_place(send.address());
         let block = if is_root { receive } else { send };
         let block_bytes = block.checked(mpi)?.bytes;
-        within(mpi, Call::Gather, block_bytes, served)?;
         if block_bytes == 0 {
             return Ok(());
         }
@@ -139,6 +198,14 @@ pub unsafe fn to_root(
             true => Some(receive.times(served.team.ranks())?.checked(mpi)?),
             false => None,
         };
+        if are_read_in_place(block_bytes, served) {
+            // SAFETY: the caller's promise.
+            let outcome = unsafe { to_root_in_place(mpi, served, send, all, root) };
+            if let Some(outcome) = unless_refused(outcome) {
+                return outcome;
+            }
+        }
+        within(mpi, Call::Gather, block_bytes, served)?;
         // SAFETY: the program's promise about its buffers, as far as its rank uses them.
         unsafe {
             let given = given(mpi, send, is_in_place)?;
@@ -154,6 +221,41 @@ pub unsafe fn to_root(
             all.map_or(Ok(()), |all| all.written(mpi, &room))
         }
     })
+}
+
+/// [`to_root`] with long blocks.
+///
+/// # Safety
+/// As [`to_root`]; `all` is the root's room for the blocks of all ranks.
+unsafe fn to_root_in_place(
+    mpi: &Mpi,
+    served: &mut Served,
+    send: Data,
+    all: Option<Checked>,
+    root: usize,
+) -> Outcome {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let block_bytes = match &all {
+            Some(all) => all.bytes / served.team.ranks(),
+            None => send.checked(mpi)?.bytes,
+        };
+        // The root's own block may be packed: nobody else reads it.
+        let is_in_place = all.is_some() && mpi.is_in_place(send.address());
+        let given = match all {
+            Some(_) => given(mpi, send, is_in_place)?,
+            None => given_in_place(mpi, send, None)?,
+        };
+        let given = given.as_ref().map(|given| given.view());
+        let mut room = match &all {
+            Some(all) if is_in_place => all.read(mpi)?,
+            Some(all) => all.room(),
+            None => Bytes::NONE,
+        };
+        let (mut direct, waiting) = served.direct()?;
+        direct.gather(waiting, given, room.view_mut(), block_bytes, root)?;
+        all.map_or(Ok(()), |all| all.written(mpi, &room))
+    }
 }
 
 /// MPI_Gatherv.

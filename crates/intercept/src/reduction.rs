@@ -11,7 +11,7 @@ use crate::agreement::Served;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
 use crate::communicators::serve;
-use crate::limits::within;
+use crate::limits::{are_read_in_place, within};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::List;
@@ -96,6 +96,10 @@ pub unsafe fn whole(
         buffers.check()?;
         // SAFETY: the program's promise about both buffers, and a predefined type.
         let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
+        if call == Call::Allreduce && are_read_in_place(checked.bytes, served) {
+            let (mut direct, waiting) = served.direct()?;
+            return Ok(direct.allreduce(waiting, send, recv, reduction)?);
+        }
         let (team, waiting) = (&mut served.team, &mut served.waiting);
         match call {
             Call::Scan => team.scan(waiting, send, recv, reduction)?,
@@ -128,7 +132,10 @@ pub unsafe fn to_root(
         if checked.bytes == 0 {
             return Ok(());
         }
-        within(mpi, Call::Reduce, checked.bytes, served)?;
+        let is_read_in_place = are_read_in_place(checked.bytes, served);
+        if !is_read_in_place {
+            within(mpi, Call::Reduce, checked.bytes, served)?;
+        }
         if send.is_null() || (is_root && send == data.address()) {
             return Err(Stop::Left);
         }
@@ -141,6 +148,10 @@ pub unsafe fn to_root(
         // SAFETY: the program's promise about its buffers, as far as its rank uses them, and a
         // predefined type.
         let (send, recv) = unsafe { buffers.views(is_in_place) };
+        if is_read_in_place {
+            let (mut direct, waiting) = served.direct()?;
+            return Ok(direct.reduce(waiting, send, recv, reduction, root)?);
+        }
         let team = &mut served.team;
         Ok(team.reduce(&mut served.waiting, send, recv, reduction, root)?)
     })

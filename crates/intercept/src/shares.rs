@@ -4,7 +4,7 @@
 use weft_collectives::Uneven;
 
 use crate::agreement::Served;
-use crate::buffers::{Bytes, Data};
+use crate::buffers::{Bytes, Checked, Data};
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
 
@@ -22,6 +22,31 @@ pub unsafe fn given(mpi: &Mpi, send: Data, is_in_place: bool) -> Result<Option<B
     }
     // SAFETY: the caller's promise.
     unsafe { send.checked(mpi)?.read(mpi).map(Some) }
+}
+
+/// What a rank gives of plain data, `None` if that lies in its other buffer; of others, which would
+/// have to be packed, nothing: they are not read in place, and the call is refused by all.
+///
+/// # Errors
+/// As [`Data::checked`].
+///
+/// # Safety
+/// As [`given`].
+pub unsafe fn given_in_place(
+    mpi: &Mpi,
+    send: Data,
+    other: Option<&Checked>,
+) -> Result<Option<Bytes>, Stop> {
+    let is_plain = |data: &Checked| data.is_plain;
+    if mpi.is_in_place(send.address()) {
+        return Ok((!other.is_some_and(is_plain)).then_some(Bytes::NONE));
+    }
+    let send = send.checked(mpi)?;
+    if !send.is_plain {
+        return Ok(Some(Bytes::NONE));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { send.read(mpi).map(Some) }
 }
 
 /// What a rank has found of its arguments in a call whose lengths the others do not know. A rank

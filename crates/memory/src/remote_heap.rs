@@ -21,7 +21,7 @@ pub(crate) const PAGE_BYTES: usize = 4096;
 pub(crate) const PLACE_BYTES: usize = 2 * PAGE_BYTES;
 
 /// How many an endpoint has.
-pub(crate) const PLACES: usize = PLACES_EACH as usize;
+pub const PLACES: usize = PLACES_EACH as usize;
 
 /// Bytes of a section. Chosen: most programs have their buffers in a few of them.
 const SECTION_BYTES: u64 = 1 << 30;
@@ -80,16 +80,6 @@ impl RemoteHeap {
         })
     }
 
-    /// The section that holds an address. Fast path if it was the last one, too.
-    #[inline]
-    fn section(&mut self, address: u64) -> Option<&RawMap> {
-        let index = address / SECTION_BYTES;
-        if self.sections.last().is_none_or(|last| last.index != index) {
-            self.turn_to(index)?;
-        }
-        self.sections.last().map(|section| &section.map)
-    }
-
     #[cold]
     fn turn_to(&mut self, index: u64) -> Option<()> {
         let known = self
@@ -112,9 +102,10 @@ impl RemoteHeap {
         Some(())
     }
 
-    /// Where bytes of a message from an offset on are mapped, and how many in a row.
+    /// Where bytes of a message from an offset on are mapped, and how many in a row; the section
+    /// that holds them must have been turned to.
     #[inline]
-    fn place_of(&mut self, message: &Lying, offset: u64) -> Option<(*const u8, u64)> {
+    fn place_of(&self, message: &Lying, offset: u64) -> Option<(*const u8, u64)> {
         let (first, last) = edges(message.address, message.length_bytes);
         let address = message.address.checked_add(offset)?;
         let page = PAGE_BYTES as u64;
@@ -135,10 +126,41 @@ impl RemoteHeap {
         if address >= end || end > EDGES_AT {
             return None;
         }
-        let skipped = address % SECTION_BYTES;
+        let section = self.sections.last()?;
+        let (index, skipped) = (address / SECTION_BYTES, address % SECTION_BYTES);
         let left = (end - address).min(SECTION_BYTES - skipped);
-        let section = self.section(address)?;
-        Some((section.base().wrapping_add(skipped as usize), left))
+        let base = section.map.base().wrapping_add(skipped as usize);
+        (section.index == index).then_some((base, left))
+    }
+
+    /// Sees to it that bytes of a message from an offset on are mapped; answers how many in a row
+    /// [`Self::view`] then shows, 0 if none. Fast path if they were already.
+    #[inline]
+    pub fn reach(&mut self, message: &Lying, offset: u64) -> u64 {
+        let found = self.place_of(message, offset);
+        let found = found.or_else(|| {
+            // Beyond the end of addresses lie the ends of messages, which are mapped.
+            let address = message.address.checked_add(offset)?;
+            if address >= EDGES_AT {
+                return None;
+            }
+            self.turn_to(address / SECTION_BYTES)?;
+            self.place_of(message, offset)
+        });
+        found.map_or(0, |(_, left)| left)
+    }
+
+    /// Bytes of a message from an offset on: as many as lie in a row, and at most so many; none
+    /// before [`Self::reach`] has seen to it. The other process may change them at any time.
+    #[inline]
+    pub fn view(&self, message: &Lying, offset: u64, most_bytes: usize) -> BytesView<'_> {
+        let Some((base, left)) = self.place_of(message, offset) else {
+            return BytesView::from_slice(&[]);
+        };
+        let count = most_bytes.min(usize::try_from(left).unwrap_or(usize::MAX));
+        // SAFETY: the stretch was just found in a mapping that lives while self does; its file
+        // cannot become shorter.
+        unsafe { BytesView::from_raw(base, count) }
     }
 
     /// Copies these `bytes` of a message into `target` at the same offset; answers how many that
@@ -154,13 +176,11 @@ impl RemoteHeap {
         let mut done = 0;
         while done < bytes.len() {
             let offset = bytes.start + done;
-            let Some((base, left)) = self.place_of(message, offset as u64) else {
+            if self.reach(message, offset as u64) == 0 {
                 break;
-            };
-            let count = (bytes.len() - done).min(left as usize);
-            // SAFETY: the stretch was just found in a mapping that lives while self does; its file
-            // cannot become shorter.
-            let view = unsafe { BytesView::from_raw(base, count) };
+            }
+            let view = self.view(message, offset as u64, bytes.len() - done);
+            let count = view.length_bytes();
             let copied = if non_temporal {
                 target.fill_non_temporal(offset, view)
             } else {

@@ -3,5 +3,6 @@
 
 mod blocks;
 mod faults;
+mod in_place;
 mod random;
 mod threads;
