@@ -118,6 +118,32 @@ check 'text shows that too' rows
 kill "$far" 2>/dev/null
 wait "$far" 2>/dev/null
 
+"$WEFT" run --quiet -n 2 --mpi "$mpi" --collectives weft --timeout 400 -- "$WEFT" bench barrier \
+    -i 1000000000 >"$work/far" 2>&1 &
+far=$!
+collectives() {
+    for _ in $(seq 400); do
+        "$WEFT" top --once --interval 0.1 | grep -q 'collectives barrier' && break
+        sleep 0.1
+    done
+    "$WEFT" top --once --json --interval 0.5 >"$work/json" || return 1
+    "$WEFT" info >"$work/info"
+    grep -A 9 'Choices of the jobs' "$work/info"
+    cat "$work/json"
+    grep -q 'calls of collectives in shared memory (barrier' "$work/info" || return
+    python3 - "$work/json" <<'PYTHON'
+import json, sys
+rows = [row["collectives"] for row in json.load(open(sys.argv[1]))["endpoints"]]
+busy = [row["barrier"] for row in rows if "barrier" in row]
+assert len(busy) == 2, "both ranks call barriers"
+for row in busy:
+    assert row["weft"] > row["mpi"] and row["weft_per_s"] > 0 and row["mpi_per_s"] == 0
+PYTHON
+}
+check 'weft top and weft info show which collectives Weft carries out' collectives
+kill "$far" 2>/dev/null
+wait "$far" 2>/dev/null
+
 if ! command -v tmux >/dev/null; then
     skip_all 'the screen of weft top' 'tmux is not installed'
 fi

@@ -8,10 +8,12 @@
 //! - *Start at*: [`parameter`], the FI_WEFT_* variables.
 //!
 //! - [`parameter`]: the variables; [`limit`]: the limits; [`protocol`]: how a message is sent;
-//!   [`copy`]: how a long one is copied; [`mod@rank`]: where a launcher says which rank this is.
+//!   [`copy`]: how a long one is copied; [`collective`]: which collectives are counted;
+//!   [`mod@rank`]: where a launcher says which rank this is.
 
 #![forbid(unsafe_code)]
 
+pub mod collective;
 pub mod copy;
 pub mod limit;
 pub mod parameter;

@@ -7,9 +7,10 @@
 
 use std::fmt::Write;
 
+use weft_facts::collective::NAMES;
 use weft_os::local_socket::Connection;
 
-/// A collective, with its forms.
+/// A collective, with its forms; its number is its place in [`NAMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// MPI_Barrier.
@@ -36,21 +37,6 @@ pub enum Call {
     Exscan,
 }
 
-/// What they are called in a report.
-const NAMES: [&str; 11] = [
-    "barrier",
-    "bcast",
-    "reduce",
-    "allreduce",
-    "gather",
-    "allgather",
-    "scatter",
-    "alltoall",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-];
-
 /// How many calls of each went which way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Calls {
@@ -67,17 +53,23 @@ impl Calls {
         mpi: [0; NAMES.len()],
     };
 
-    /// One more.
+    /// One more; answers how many that are.
     #[inline]
-    pub fn add(&mut self, call: Call, is_served: bool) {
+    pub fn add(&mut self, call: Call, is_served: bool) -> u64 {
         let counts = if is_served {
             &mut self.weft
         } else {
             &mut self.mpi
         };
-        if let Some(count) = counts.get_mut(call as usize) {
+        counts.get_mut(call as usize).map_or(0, |count| {
             *count += 1;
-        }
+            *count
+        })
+    }
+
+    /// All counts: those that Weft served, then those that the MPI did.
+    pub fn counts(&self) -> impl Iterator<Item = u64> {
+        self.weft.iter().chain(&self.mpi).copied()
     }
 
     /// As many more as those.

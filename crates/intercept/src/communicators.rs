@@ -20,6 +20,7 @@ use crate::calls::{Call, Calls};
 use crate::functions::Handle;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Outcome, Stop};
+use crate::published::{self, Slot};
 
 /// Calls of a communicator before its ranks agree. Chosen: an agreement takes as long as some tens
 /// of short calls, which communicators that are soon freed never make.
@@ -40,6 +41,8 @@ enum State {
 struct Known {
     state: State,
     calls: Calls,
+    /// Where they are shown.
+    slot: Option<Slot>,
 }
 
 type Communicator = Arc<Mutex<Known>>;
@@ -87,7 +90,11 @@ pub fn serve(
         State::Served(served) => (act(mpi, served), served.waiting.ended),
         _ => (Err(Stop::Left), None),
     };
-    known.calls.add(call, outcome != Err(Stop::Left));
+    let is_served = outcome != Err(Stop::Left);
+    let count = known.calls.add(call, is_served);
+    if let Some(slot) = &known.slot {
+        slot.show(call, is_served, count);
+    }
     drop(known);
     let _ = LAST.try_with(|last| last.replace(Some((handle, communicator))));
     match outcome {
@@ -143,6 +150,7 @@ fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
     let made = Communicator::new(Mutex::new(Known {
         state: State::New(0),
         calls: Calls::NONE,
+        slot: Slot::take(),
     }));
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     table.push((handle, Arc::clone(&made)));
@@ -193,7 +201,11 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
     drop(table);
     for (_, communicator) in gone {
         let mut known = lock(&communicator);
-        lock(&EARLIER).add_all(&mem::replace(&mut known.calls, Calls::NONE));
+        let mut earlier = lock(&EARLIER);
+        earlier.add_all(&mem::replace(&mut known.calls, Calls::NONE));
+        known.slot = None;
+        published::show_gone(&earlier);
+        drop(earlier);
         // What it holds calls the MPI when it goes.
         known.state = State::Gone;
     }

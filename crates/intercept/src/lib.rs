@@ -21,8 +21,9 @@
 //! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
 //! describe and [`parts`] blocks with places of their own; [`limits`] says how long data may be;
 //! [`waiting`] drives the MPI while a rank waits; [`outcome`] says how a call ends; [`calls`] are
-//! counted for `weft run`; [`large`] is for MPIs without large counts; [`functions`] are those that
-//! this library calls itself, [`next`] those that it stands before.
+//! counted for `weft run`, and [`published`] for `weft top`; [`large`] is for MPIs without large
+//! counts; [`functions`] are those that this library calls itself, [`next`] those that it stands
+//! before.
 
 pub mod agreement;
 pub mod buffers;
@@ -39,6 +40,7 @@ pub mod mpi;
 pub mod next;
 pub mod outcome;
 pub mod parts;
+pub mod published;
 pub mod reach;
 pub mod reduction;
 pub mod shares;

@@ -5,8 +5,12 @@
 //!
 //! Called by `info.rs`; reads the endpoints once through `top/watch.rs`.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
 
+use serde::Serialize;
+use weft_launch::collective_calls::{self, Collective};
+
+use crate::top::collectives::Calls;
 use crate::top::rates::{Choice, Report};
 use crate::top::screen;
 use crate::top::watch::Watch;
@@ -20,6 +24,8 @@ pub struct Running {
     pub command: String,
     /// Its choices by length, those for both directions last.
     pub choices: Vec<Choice>,
+    /// Its calls of collectives, by who carried them out.
+    pub collectives: BTreeMap<String, Collective>,
 }
 
 /// The endpoints that have chosen something, by process; none where none can be read.
@@ -31,15 +37,26 @@ pub fn endpoints() -> Vec<Running> {
 fn of(report: Report) -> Vec<Running> {
     let rows = report.endpoints.into_iter();
     let mut running: Vec<Running> = rows
-        .filter(|row| !row.choices.is_empty())
+        .filter(|row| !row.choices.is_empty() || !row.collectives.is_empty())
         .map(|row| Running {
             pid: row.pid,
             command: row.place.command,
             choices: row.choices,
+            collectives: totals(&row.collectives),
         })
         .collect();
     running.sort_by_key(|one| one.pid);
     running
+}
+
+fn totals(calls: &BTreeMap<&'static str, Calls>) -> BTreeMap<String, Collective> {
+    let total = |calls: &Calls| Collective {
+        weft: calls.weft,
+        mpi: calls.mpi,
+    };
+    let all = calls.iter();
+    all.map(|(name, calls)| ((*name).to_owned(), total(calls)))
+        .collect()
 }
 
 /// The rows of the table for people.
@@ -51,7 +68,8 @@ pub fn rows(running: &[Running]) -> Vec<Vec<String>> {
         return vec![vec![none.to_owned()]];
     }
     let row = |one: &Running| {
-        let choices: Vec<String> = one.choices.iter().map(screen::choice).collect();
+        let mut choices: Vec<String> = one.choices.iter().map(screen::choice).collect();
+        choices.extend(collective_calls::line(&one.collectives));
         vec![format!("{} {}", one.pid, one.command), choices.join(", ")]
     };
     running.iter().map(row).collect()
@@ -73,12 +91,14 @@ mod tests {
             pid: 12,
             command: "code".to_owned(),
             choices: vec![choice(false), choice(true)],
+            collectives: [("bcast".to_owned(), Collective { weft: 3, mpi: 1 })].into(),
         };
         assert_eq!(
             rows(&[one]),
             [[
                 "12 code",
-                "1M to 4M by mapped, 1M to 4M bidirectional by mapped"
+                "1M to 4M by mapped, 1M to 4M bidirectional by mapped, \
+                 3 calls of collectives in shared memory (bcast 3), 1 by the MPI"
             ]]
         );
         assert!(rows(&[])[0][0].contains("weft top"));

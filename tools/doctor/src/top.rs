@@ -4,9 +4,11 @@
 //!
 //! Called by `lib.rs`. `top/place.rs` finds a process's rank and job, `top/watch.rs` finds the
 //! endpoints and reads what they publish, `top/network.rs` what their network routes do,
+//! `top/collectives.rs` which collectives went which way,
 //! `top/rates.rs` turns two readings into rates, `top/screen.rs` writes them as text,
 //! `top/terminal.rs` owns the terminal meanwhile. Nothing here takes part in a job: it reads files.
 
+pub mod collectives;
 pub mod network;
 pub mod place;
 pub mod rates;

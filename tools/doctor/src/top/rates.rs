@@ -11,6 +11,7 @@ use serde::Serialize;
 use weft_facts::{copy, protocol};
 use weft_ring::published::CLASS_COUNT;
 
+use super::collectives::{self, Calls};
 use super::network::Network;
 use super::place::Place;
 use super::reading::Reading;
@@ -87,6 +88,7 @@ pub struct RemoteRow {
     pub received: Option<Traffic>,
 }
 
+// structure: allow struct-fields because they are the columns of one row
 /// One endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EndpointRow {
@@ -122,6 +124,8 @@ pub struct EndpointRow {
     pub remotes: Vec<RemoteRow>,
     /// Its network route, if anything went that way.
     pub network: Option<Network>,
+    /// Its process's calls of collectives, by who carried them out.
+    pub collectives: BTreeMap<&'static str, Calls>,
 }
 
 /// All endpoints, and those that could not be read.
@@ -255,6 +259,12 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
             .collect(),
         remotes: remotes.collect(),
         network: reading.network.clone(),
+        collectives: reading
+            .collectives
+            .as_ref()
+            .map_or_else(BTreeMap::new, |now| {
+                collectives::between(old.collectives.as_ref(), now, elapsed_s)
+            }),
     }
 }
 
@@ -349,6 +359,7 @@ mod tests {
                 ..Place::default()
             },
             network: None,
+            collectives: None,
             snapshot: Snapshot {
                 owner,
                 is_open: true,

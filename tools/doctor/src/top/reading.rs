@@ -4,6 +4,7 @@
 
 use weft_ring::snapshot::Snapshot;
 
+use super::collectives::Counts;
 use super::network::Network;
 use super::place::Place;
 
@@ -18,4 +19,6 @@ pub struct Reading {
     pub snapshot: Snapshot,
     /// What its network route publishes, with rates since the reading before.
     pub network: Option<Network>,
+    /// Its process's calls of collectives, if it counts them.
+    pub collectives: Option<Counts>,
 }

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::net::SocketAddr;
 
+use super::collectives;
 use super::network::{self, Network};
 use super::rates::{Choice, EndpointRow, Order, RemoteRow, Report};
 use super::traffic::Traffic;
@@ -402,6 +403,7 @@ fn how_note(row: &EndpointRow) -> String {
         })
         .collect();
     parts.extend(row.choices.iter().map(choice));
+    parts.extend(collectives::words(&row.collectives, short));
     if row.wide_lanes > 0 {
         parts.push(format!("wide lanes {}", row.wide_lanes));
     }

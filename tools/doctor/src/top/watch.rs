@@ -17,10 +17,10 @@ use weft_os::local_socket::Connection;
 use weft_os::{clock, own_listener, process};
 use weft_ring::snapshot::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
 
-use super::network;
 use super::place::Place;
 use super::rates::{self, Report};
 use super::reading::Reading;
+use super::{collectives, network};
 
 /// How long an endpoint whose region cannot be opened directly is waited for: it hands the file
 /// over when it next makes progress. Chosen: an endpoint that makes any does so within
@@ -35,6 +35,8 @@ struct Found {
     region: File,
     /// Of its network route, once that has something to say.
     network: Option<File>,
+    /// Of its process's calls of collectives, once there were any.
+    collectives: Option<File>,
 }
 
 /// All endpoints known, with the last reading of each.
@@ -113,11 +115,15 @@ impl Found {
         }
         let before = before.and_then(|reading| reading.network.as_ref());
         let network = self.network.as_ref().and_then(network::read);
+        if self.collectives.is_none() {
+            self.collectives = collectives::open(self.pid);
+        }
         Ok(Reading {
             pid: self.pid,
             place: self.place.clone(),
             snapshot,
             network: network.map(|network| network.since(before)),
+            collectives: self.collectives.as_ref().and_then(collectives::read),
         })
     }
 }
@@ -160,6 +166,7 @@ fn find(address: SocketAddr) -> Result<Option<Found>, String> {
         place: Place::of(who.pid),
         region: region.into(),
         network: None,
+        collectives: None,
     }))
 }
 

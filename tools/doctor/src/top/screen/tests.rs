@@ -74,6 +74,7 @@ fn ring(count: u32) -> Report {
             received: None,
         }],
         network: None,
+        collectives: Default::default(),
     };
     Report {
         interval_s: 1.0,
