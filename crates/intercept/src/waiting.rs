@@ -27,9 +27,16 @@ const CALLS_PER_LOOK: u32 = 256;
 /// wait for messages itself, but most often it only waits for its turn.
 const YIELDS_PER_PROGRESS: u32 = 4;
 
-/// Looks after which a rank with a core of its own offers it to others all the same. Chosen: about
-/// a millisecond.
-const SPINS_ALONE: u32 = 100_000;
+/// Looks after which a rank with a core of its own offers it to others all the same, now and then:
+/// something else may run there, such as another job. Chosen: about fifty microseconds, more than
+/// ranks in step wait for each other.
+const SPINS_ALONE: u32 = 2_000;
+
+/// Calls between two such offers. Chosen: ten microseconds, of which an offer takes a twentieth.
+const CALLS_PER_OFFER: u32 = 8;
+
+/// Looks after which it offers its core each time. Chosen: some milliseconds.
+const SPINS_IN_VAIN: u32 = 100_000;
 
 /// One communicator's waiting.
 #[derive(Debug)]
@@ -114,7 +121,10 @@ impl Wait for Waiting {
         if !self.shares_cores || self.calls % YIELDS_PER_PROGRESS == 0 {
             self.progress();
         }
-        if self.shares_cores || spins > SPINS_ALONE {
+        let offers = self.shares_cores
+            || spins > SPINS_IN_VAIN
+            || (spins > SPINS_ALONE && self.calls % CALLS_PER_OFFER == 0);
+        if offers {
             yield_now();
         }
         if self.calls % CALLS_PER_LOOK == 0 {
