@@ -19,6 +19,9 @@ pub const FIRST_CONTACT_BYTES: u64 = 64 << 10;
 /// So many times as long as another packet waits a receipt for its acknowledgement, so that it goes
 /// with the next message (chosen: a message of 64 KiB takes half of that).
 const RECEIPT_DELAYS: u64 = 5;
+/// The longest message in segments (srd-protocol 12.1, part of the protocol; chosen: all that a
+/// remote may have under way to us before it is matched).
+pub const UNASKED_BYTES: u64 = 256 << 10;
 /// Grants and slack are counted in these (srd-protocol 10.8, 11.1; chosen).
 pub const BATCH_BYTES: u32 = 16 << 10;
 /// One path is kept for this long at most (srd-protocol 10.1; measured: what one system call hands
@@ -100,6 +103,9 @@ pub struct Pace {
 pub struct Memory {
     /// Messages up to this length travel before they are matched (srd-protocol 12.1).
     pub medium_limit_bytes: u64,
+    /// Messages up to this length do where nothing else is under way and the window is large enough
+    /// (srd-protocol 12.1); at most 256 KiB. The other limit holds where this one is lower.
+    pub unasked_limit_bytes: u64,
     /// Bytes of unmatched messages a remote may have under way to us (srd-protocol 11.3).
     pub receive_credit_bytes: u64,
     /// Bytes buffered for all remotes together, beyond which only what is next in order is taken.
@@ -143,6 +149,7 @@ impl Default for Config {
             },
             memory: Memory {
                 medium_limit_bytes: FIRST_CONTACT_BYTES,
+                unasked_limit_bytes: UNASKED_BYTES,
                 receive_credit_bytes: 256 << 10,
                 held_limit_bytes: 64 << 20,
                 remote_limit: 1 << 20,
@@ -300,6 +307,9 @@ impl Memory {
             0..=FIRST_CONTACT_BYTES,
             rule,
         )?;
+        let rule = "it must be at most 256 KiB, the longest message in segments";
+        let unasked = self.unasked_limit_bytes;
+        within("unasked_limit_bytes", unasked, 0..=UNASKED_BYTES, rule)?;
         let rule = "it must be at least 64 KiB";
         within(
             "receive_credit_bytes",

@@ -9,7 +9,7 @@ use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, Body, Packet};
 
 use crate::ack::Standing;
-use crate::config::Config;
+use crate::config::{Config, Memory};
 use crate::credit::Allowance;
 use crate::events::{Arrival, Event, Failure, Remote, Send};
 use crate::identity::Identity;
@@ -21,6 +21,10 @@ use crate::send_queue::SendQueue;
 use crate::sender::Sender;
 use crate::shared::Shared;
 use crate::silence::Silence;
+
+/// A message is not offered first while it fills so many windows at most (chosen: the second one
+/// leaves when the acknowledgements of the first come, about when an accept would).
+const UNASKED_WINDOWS: u64 = 2;
 
 /// What is kept of a flow when nothing is under way (srd-protocol 6.6).
 #[derive(Clone, Copy, Debug)]
@@ -119,11 +123,35 @@ impl Flow {
 
     /// Takes a message to send; false if there is no room.
     pub(crate) fn post(&mut self, send: &Send, config: &Config, now_ns: Instant) -> bool {
-        let taken = self.queue.post(send, &self.identity, config);
+        let segments_bytes = match send.length_bytes <= config.memory.medium_limit_bytes {
+            true => send.length_bytes,
+            false => self.segments_bytes(config),
+        };
+        let taken = self.queue.post(send, &self.identity, segments_bytes);
         if taken {
             self.idleness.touch(now_ns);
         }
         taken
+    }
+
+    /// Up to this length a message goes in segments that is posted now (srd-protocol 12.1).
+    fn segments_bytes(&self, config: &Config) -> u64 {
+        let Memory {
+            medium_limit_bytes,
+            unasked_limit_bytes,
+            ..
+        } = config.memory;
+        let (sender, queue) = (&self.sender, &self.queue);
+        let is_alone = queue.messages.is_empty() && sender.flies_no_message();
+        let is_known = self.identity.knows_us && sender.round_trip.srtt_ns() > Nanos::ZERO;
+        if !is_alone || !is_known || !sender.ring.has_lost_nothing_lately() {
+            return medium_limit_bytes;
+        }
+        let window_bytes = UNASKED_WINDOWS * sender.window.cwnd_bytes();
+        let carried_bytes = window_bytes.min(queue.allowance.receive_left());
+        carried_bytes
+            .min(unasked_limit_bytes)
+            .max(medium_limit_bytes)
     }
 
     /// Takes a packet that contact has found to be of this flow. Fast path.

@@ -9,7 +9,7 @@ use weft_wire::time::Instant;
 use weft_wire::{Acknowledgement, Body, Message, Packet, Segment};
 
 use crate::ack::{Limits, Received};
-use crate::config::{Config, FIRST_CONTACT_BYTES, MESSAGE_COST_LEAST, MESSAGE_LIMIT};
+use crate::config::{Config, MESSAGE_COST_LEAST, MESSAGE_LIMIT, UNASKED_BYTES};
 use crate::credit::{Account, Inbox, Pool};
 use crate::events::{Arrival, Event, Offer, PostError, Remote};
 use crate::landing::Landings;
@@ -141,7 +141,7 @@ impl Receiver {
                 let message = &segment.message;
                 self.order
                     .check_segment(message, segment.offset_bytes, length)?;
-                if message.length_bytes > FIRST_CONTACT_BYTES {
+                if message.length_bytes > UNASKED_BYTES {
                     return Err(Reject::Violation);
                 }
                 if self.order.is_new(message.id) {

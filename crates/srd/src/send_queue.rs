@@ -10,7 +10,7 @@ use weft_wire::acknowledgement::ACKNOWLEDGEMENT_BYTES;
 use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::{Acknowledgement, Body, Message, data};
 
-use crate::config::{Config, MESSAGE_LIMIT};
+use crate::config::MESSAGE_LIMIT;
 use crate::credit::Allowance;
 use crate::events::{Event, Failure, Send};
 use crate::identity::{Identity, SECTION_ROOM};
@@ -66,8 +66,9 @@ impl SendQueue {
         self.next_message_id
     }
 
-    /// Takes a message to send; false if 64 are under way (srd-protocol 12.1, 12.2).
-    pub(crate) fn post(&mut self, send: &Send, identity: &Identity, config: &Config) -> bool {
+    /// Takes a message to send, in segments up to this length; false if 64 are under way
+    /// (srd-protocol 12.1, 12.2).
+    pub(crate) fn post(&mut self, send: &Send, identity: &Identity, segments_bytes: u64) -> bool {
         if !self.messages.has_room(self.next_message_id) {
             return false;
         }
@@ -82,7 +83,7 @@ impl SendQueue {
         self.next_message_id += 1;
         let form = if send.length_bytes <= identity.eager_limit_bytes() {
             Form::Eager
-        } else if send.length_bytes <= config.memory.medium_limit_bytes {
+        } else if send.length_bytes <= segments_bytes {
             Form::Segments
         } else {
             Form::Offered

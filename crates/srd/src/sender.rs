@@ -241,7 +241,7 @@ impl Sender {
     }
 
     /// Whether nothing is in flight but receipts.
-    fn flies_no_message(&self) -> bool {
+    pub(crate) fn flies_no_message(&self) -> bool {
         self.in_flight_bytes == 0 || self.clocks.only_receipts
     }
 

@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::time::Instant;
 
 /// The protocol version in the first nibble (srd-protocol 2).
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 /// Size of the header (srd-protocol 2).
 pub const HEADER_BYTES: usize = 48;
 
@@ -206,7 +206,7 @@ impl Header {
             version == VERSION,
             "version",
             u64::from(version),
-            "this Weft speaks version 5",
+            "this Weft speaks version 6",
         )?;
         let number = first & 15;
         let kind = Kind::from_number(number)

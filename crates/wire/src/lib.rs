@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packet formats of scalable reliable datagrams, version 5, as `docs/srd-protocol.md`
+//! The packet formats of scalable reliable datagrams, version 6, as `docs/srd-protocol.md`
 //! specifies them.
 //!
 //! - *Purpose*: untrusted bytes become checked values, once.

@@ -73,7 +73,7 @@ impl Piece {
             mark == MARK,
             "mark of a piece",
             mark.into(),
-            "it is version 5 and 13",
+            "it is version 6 and 13",
         )?;
         let number = reader.u8("number of a piece")?;
         let count = reader.u8("count of pieces")?;
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_and_lies_where_the_specification_says() {
         let bytes = [&piece().head()[..], b"parts"].concat();
-        let head = [0x5d, 1, 3, 0, 0xcd, 0xab, 5, 0];
+        let head = [0x6d, 1, 3, 0, 0xcd, 0xab, 5, 0];
         assert_eq!(bytes[..8], head);
         assert_eq!(bytes[8..16], 0x1122_3344_5566_7788_u64.to_le_bytes());
         assert!(Piece::is_one(&bytes));
@@ -153,7 +153,7 @@ mod tests {
     fn what_breaks_a_rule_is_named_and_nothing_panics() {
         let good = [&piece().head()[..], b"parts"].concat();
         for (at, value, field) in [
-            (0, 0x58, "mark of a piece"),
+            (0, 0x68, "mark of a piece"),
             (1, 3, "number of a piece"),
             (2, 1, "count of pieces"),
             (2, 65, "count of pieces"),

@@ -308,13 +308,13 @@ fn errors_name_the_field_the_value_and_the_rule() {
     let error = Packet::parse(&[0x21]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "not an SRD packet: version is 2, but this Weft speaks version 5"
+        "not an SRD packet: version is 2, but this Weft speaks version 6"
     );
-    let error = Packet::parse(&[0x5f, 0]).unwrap_err();
+    let error = Packet::parse(&[0x6f, 0]).unwrap_err();
     assert_eq!((error.field, error.value), ("kind", 15));
-    let error = Packet::parse(&[0x51, 0, 64]).unwrap_err();
+    let error = Packet::parse(&[0x61, 0, 64]).unwrap_err();
     assert_eq!((error.field, error.value), ("path", 64));
-    let error = Packet::parse(&[0x51, 0, 1]).unwrap_err();
+    let error = Packet::parse(&[0x61, 0, 1]).unwrap_err();
     assert_eq!((error.field, error.value), ("further sequences", 0));
 }
 
