@@ -3,6 +3,7 @@
 //! they live in.
 
 mod attack;
+mod bottleneck;
 mod chaos;
 mod clock;
 mod contact;

@@ -44,7 +44,7 @@ pub struct World {
     /// What is longer vanishes on this path.
     pub carries: Box<dyn Fn(Path) -> usize>,
     /// What a path of the first host takes longer than others.
-    pub queue_ns: Box<dyn Fn(Path) -> u64>,
+    pub queue_ns: Box<dyn FnMut(Path, u64, usize) -> Option<u64>>,
     /// What the network makes of the ECN field of a host's datagram on a path; `Unknown` swallows
     /// it.
     pub remark: Box<dyn FnMut(usize, Path, Ecn) -> Ecn>,
@@ -82,7 +82,7 @@ impl World {
             lose_length: None,
             datagram_limit_bytes: usize::from(config.datagram_bytes),
             carries: Box::new(|_| usize::MAX),
-            queue_ns: Box::new(|_| 0),
+            queue_ns: Box::new(|_, _, _| Some(0)),
             remark: Box::new(|_, _, ecn| ecn),
             recorded: None,
             config,
@@ -196,13 +196,16 @@ impl World {
         if ecn == Ecn::Unknown {
             return;
         }
+        let mut lag_ns = 0;
+        if from == 0 {
+            let Some(queue_ns) = (self.queue_ns)(transmit.path, now, bytes.len()) else {
+                return;
+            };
+            lag_ns = self.lag_ns + queue_ns;
+        }
         let copies = 1 + u64::from(self.random.below(100) < self.weather.double_percent);
         for _ in 0..copies {
             let jitter = self.random.below(self.weather.jitter_ns + 1);
-            let lag_ns = match from {
-                0 => self.lag_ns + (self.queue_ns)(transmit.path),
-                _ => 0,
-            };
             let at = self.now + lag_ns + self.weather.delay_ns + jitter;
             self.queue.push(Reverse((at, self.next_datagram, to)));
             let origin = Origin {

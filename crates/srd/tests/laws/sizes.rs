@@ -151,7 +151,8 @@ fn a_cable_that_swallows_long_datagrams_does_not_keep_them_from_the_other() {
         let is_second = |path: Path| path.source_port_index() % 2 == 1;
         world.carries = Box::new(move |path| if is_second(path) { 1500 } else { usize::MAX });
         // All that is long waits for the first one.
-        world.queue_ns = Box::new(move |path| if is_second(path) { 0 } else { 200 * US });
+        world.queue_ns =
+            Box::new(move |path, _, _| Some(if is_second(path) { 0 } else { 200 * US }));
         for token in 1..20 {
             world.post(0, 1, token, 200_000);
             world.run_for(10 * MS);
