@@ -11,11 +11,14 @@ fn main() {
         .collect();
     let weft = Sender::Weft;
     let (cubic, reno) = (Sender::Tcp(Control::Cubic), Sender::Tcp(Control::Reno));
-    let nobody = Sender::Nobody;
+    let (bbr, nobody) = (Sender::Tcp(Control::Bbr), Sender::Nobody);
     for buffer_bytes in [45_000, 200_000, 1_000_000] {
         for senders in [
             [weft, cubic],
             [cubic, weft],
+            [weft, bbr],
+            [bbr, weft],
+            [cubic, bbr],
             [weft, reno],
             [weft, weft],
             [weft, nobody],

@@ -138,9 +138,13 @@ impl Bottleneck {
         let remote = (host + 2) % 4;
         match self.senders[host as usize % 2] {
             Sender::Tcp(control) if host < 2 => {
-                Host::Rival(RivalHost::source(host, remote, control, TCP_PAYLOAD_BYTES))
+                let end = RivalHost::source(host, remote, control, TCP_PAYLOAD_BYTES);
+                Host::Rival(Box::new(end))
             }
-            Sender::Tcp(_) => Host::Rival(RivalHost::sink(host, remote, TCP_PAYLOAD_BYTES)),
+            Sender::Tcp(_) => {
+                let end = RivalHost::sink(host, remote, TCP_PAYLOAD_BYTES);
+                Host::Rival(Box::new(end))
+            }
             Sender::Weft | Sender::Nobody => {
                 let config = Config {
                     datagram_bytes: DATAGRAM_BYTES,

@@ -102,7 +102,7 @@ pub enum Host {
     /// With the baseline.
     Tcp(TcpHost),
     /// With an end of a flow without end.
-    Rival(RivalHost),
+    Rival(Box<RivalHost>),
 }
 
 impl Host {

@@ -15,12 +15,13 @@
 //! - [`fabric`]: links with finite queues and faults; packets under way
 //! - [`host`]: a machine and its messages; [`tcp`]: the baseline
 //! - [`simulator`]: the events in order of time; checks what must hold
-//! - [`bottleneck`]: two flows share a slow link; [`rival`]: a TCP flow without end, and
-//!   [`rival_host`] its host
+//! - [`bottleneck`]: two flows share a slow link; [`rival`]: a TCP flow without end, [`bbr`]
+//!   one way to pace it, and [`rival_host`] its host
 //! - [`stream`]: two hosts, few slow paths, faults: how long a stream pauses
 //! - [`scenario`]: runs all variants of a scenario; [`report`]: table, JSON; [`plot`]: SVG
 #![forbid(unsafe_code)]
 
+pub mod bbr;
 pub mod bottleneck;
 pub mod fabric;
 pub mod hash;

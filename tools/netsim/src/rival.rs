@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A TCP flow without end, for others to share a link with: Reno (RFC 5681) or CUBIC (RFC 9438)
-//! with selective acknowledgements.
+//! A TCP flow without end, for others to share a link with: Reno (RFC 5681), CUBIC (RFC 9438) or
+//! BBR (bbr.rs), with selective acknowledgements.
 //!
 //! Called by host. What is lost is not sent again: only how much the flow has under way matters.
 
 use std::collections::VecDeque;
 
+use crate::bbr::{Bbr, Sample};
 use crate::tcp::{INITIAL_WINDOW, RTO_LEAST_NS, Segment};
 
 /// A packet is lost when one sent so much later has arrived (RFC 5681).
@@ -21,6 +22,17 @@ pub enum Control {
     Reno,
     /// RFC 9438.
     Cubic,
+    /// Version 1.
+    Bbr,
+}
+
+/// A packet under way.
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    number: u32,
+    /// How many had arrived when it left, and when the last of them did.
+    delivered: u64,
+    delivered_ns: u64,
 }
 
 /// The sending end, in packets.
@@ -29,7 +41,7 @@ pub struct Rival {
     control: Control,
     next: u32,
     /// Those that are neither acknowledged nor lost.
-    flying: VecDeque<u32>,
+    flying: VecDeque<Flying>,
     window: f64,
     threshold: f64,
     /// Losses of packets before this one are of one event.
@@ -39,6 +51,11 @@ pub struct Rival {
     friendly: f64,
     srtt_ns: u64,
     heard_ns: u64,
+    /// Used by BBR alone.
+    bbr: Bbr,
+    delivered: u64,
+    delivered_ns: u64,
+    due_ns: u64,
 }
 
 impl Rival {
@@ -56,18 +73,29 @@ impl Rival {
             friendly: 0.0,
             srtt_ns: 0,
             heard_ns: 0,
+            bbr: Bbr::default(),
+            delivered: 0,
+            delivered_ns: 0,
+            due_ns: 0,
         }
     }
 
     /// The next packet, if one may leave.
     pub fn poll(&mut self, now_ns: u64) -> Option<Segment> {
-        if self.flying.len() as f64 >= self.window {
+        if self.flying.len() as f64 >= self.window || now_ns < self.due_ns {
             return None;
         }
         if self.flying.is_empty() {
-            self.heard_ns = now_ns;
+            (self.heard_ns, self.delivered_ns) = (now_ns, now_ns);
         }
-        self.flying.push_back(self.next);
+        if self.control == Control::Bbr {
+            self.due_ns = self.due_ns.max(now_ns) + self.bbr.gap_ns();
+        }
+        self.flying.push_back(Flying {
+            number: self.next,
+            delivered: self.delivered,
+            delivered_ns: self.delivered_ns,
+        });
         self.next += 1;
         Some(Segment {
             flow: 0,
@@ -79,6 +107,16 @@ impl Rival {
 
     /// When to call [`Rival::on_timeout`].
     pub fn deadline_ns(&self) -> u64 {
+        let is_open = (self.flying.len() as f64) < self.window;
+        let due_ns = if is_open && self.due_ns > 0 {
+            self.due_ns
+        } else {
+            u64::MAX
+        };
+        due_ns.min(self.timeout_ns())
+    }
+
+    fn timeout_ns(&self) -> u64 {
         if self.flying.is_empty() {
             return u64::MAX;
         }
@@ -93,14 +131,21 @@ impl Rival {
             0 => rtt_ns,
             known => known - known / 8 + rtt_ns / 8,
         };
-        let mut first_lost = None;
-        self.flying.retain(|number| {
-            let lost = number + REORDERING <= segment.number;
+        let (mut first_lost, mut arrived) = (None, None);
+        self.flying.retain(|flying| {
+            let lost = flying.number + REORDERING <= segment.number;
             if lost && first_lost.is_none() {
-                first_lost = Some(*number);
+                first_lost = Some(flying.number);
             }
-            !lost && *number != segment.number
+            if flying.number == segment.number {
+                arrived = Some(*flying);
+            }
+            !lost && flying.number != segment.number
         });
+        if let (Control::Bbr, Some(arrived)) = (self.control, arrived) {
+            self.model(&arrived, now_ns, rtt_ns);
+            return;
+        }
         match first_lost {
             Some(number) if number >= self.recover => self.reduce(now_ns),
             Some(_) => {}
@@ -108,11 +153,26 @@ impl Rival {
         }
     }
 
+    /// BBR's window.
+    fn model(&mut self, arrived: &Flying, now_ns: u64, rtt_ns: u64) {
+        self.delivered += 1;
+        self.delivered_ns = now_ns;
+        self.bbr.on_acknowledged(&Sample {
+            now_ns,
+            rtt_ns,
+            delivered: self.delivered,
+            delivered_before: arrived.delivered,
+            before_ns: arrived.delivered_ns,
+            flying: self.flying.len(),
+        });
+        self.window = self.bbr.window().unwrap_or(INITIAL_WINDOW);
+    }
+
     fn reduce(&mut self, now_ns: u64) {
         self.recover = self.next;
         let beta = match self.control {
             Control::Reno => 0.5,
-            Control::Cubic => CUBIC_BETA,
+            Control::Cubic | Control::Bbr => CUBIC_BETA,
         };
         // Fast convergence (RFC 9438, 4.7).
         self.most = if self.window < self.most {
@@ -152,7 +212,7 @@ impl Rival {
 
     /// Nothing was heard for long.
     pub fn on_timeout(&mut self, now_ns: u64) {
-        if now_ns < self.deadline_ns() {
+        if now_ns < self.timeout_ns() {
             return;
         }
         self.reduce(now_ns);
