@@ -7,6 +7,7 @@ use weft_netsim::rival::Control;
 const WEFT: Sender = Sender::Weft;
 const CUBIC: Sender = Sender::Tcp(Control::Cubic);
 const RENO: Sender = Sender::Tcp(Control::Reno);
+const BBR: Sender = Sender::Tcp(Control::Bbr);
 /// Packets of 1500 bytes: 30, 130 and 660 of them.
 const BUFFERS: [u64; 3] = [45_000, 200_000, 1_000_000];
 
@@ -41,6 +42,17 @@ fn beside_tcp_a_stream_takes_a_third_to_two_thirds_whatever_the_buffer() {
     // CUBIC that came first leaves 0.4 to another CUBIC here.
     let part = run(BUFFERS[2], 20_000, [WEFT, CUBIC]).part();
     assert!((0.3..=0.65).contains(&part), "{part}");
+}
+
+/// BBR keeps a queue that never overflows here, and answers to ours: a stream that took that for a
+/// queue of its own gave way to it again and again, and got 0.39; CUBIC that came first gets 0.03 in
+/// the deep buffer. Where BBR overflows a shallow one, who gives way to losses has nothing.
+#[test]
+fn beside_bbr_a_stream_takes_a_third_to_two_thirds_where_the_buffer_is_deep() {
+    let part = run(BUFFERS[2], 20_000, [WEFT, BBR]).part();
+    assert!((0.4..=0.65).contains(&part), "{part}");
+    let part = run(BUFFERS[2], 20_000, [BBR, WEFT]).part();
+    assert!((0.25..=0.65).contains(&part), "{part}");
 }
 
 /// What comes second takes the queue of the first for a part of the route.
