@@ -53,6 +53,16 @@ pub fn start() -> Result<(), Trouble> {
     ))
 }
 
+/// Says the same to who holds the mount; what it prints later goes nowhere.
+pub fn say_held() -> io::Result<()> {
+    io::stdout().write_all(READY)?;
+    io::stdout().write_all(b"\n")?;
+    io::stdout().flush()?;
+    let nothing = OpenOptions::new().write(true).open("/dev/null")?;
+    dup2_stdout(&nothing)?;
+    env::set_current_dir("/")
+}
+
 /// The process behind the shell says that the folder can be used, and lets go of the terminal.
 pub fn say_ready() -> io::Result<()> {
     // Fails only for the first process of a group, which this is not; then it is in the shell's.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
+// structure: allow file-length because it is one trait of FUSE, call by call
 //! FUSE's calls as calls of `mount/files`. The kernel's threads hand each call to the runtime and
 //! take the next one; whoever has the answer replies.
 
@@ -19,6 +20,7 @@ use tokio::runtime::Handle;
 use weft_files::{Attributes, BucketFiles, Kind};
 
 use crate::shown::{Owner, done, dots, errno, file_type, mode, named, process_of, text};
+use crate::writers::Writers;
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
 const REQUEST_BYTES: u32 = 1 << 20;
@@ -36,15 +38,22 @@ pub struct Face {
     files: Arc<BucketFiles>,
     runtime: Handle,
     owner: Owner,
+    writers: Arc<Writers>,
 }
 
 impl Face {
-    /// Over `files`, whose calls run on `runtime`.
-    pub fn new(files: Arc<BucketFiles>, runtime: Handle, owner: Owner) -> Self {
+    /// Over `files`, whose calls run on `runtime`; `writers` hears what is open for writing.
+    pub fn new(
+        files: Arc<BucketFiles>,
+        runtime: Handle,
+        owner: Owner,
+        writers: Arc<Writers>,
+    ) -> Self {
         Self {
             files,
             runtime,
             owner,
+            writers,
         }
     }
 
@@ -118,9 +127,13 @@ impl Filesystem for Face {
 
     fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let mode = mode(flags.0, request.pid());
+        let (writers, writes) = (Arc::clone(&self.writers), mode.writes);
         self.run(
             async move |files, _| match files.open_files.open(ino.0, mode).await {
                 Ok(opened) => {
+                    if writes {
+                        writers.opened(opened.handle, ino.0, None);
+                    }
                     let flags = if opened.keeps_pages {
                         FopenFlags::FOPEN_KEEP_CACHE
                     } else {
@@ -145,6 +158,7 @@ impl Filesystem for Face {
         reply: ReplyCreate,
     ) {
         let (name, mode) = (text(name), mode(flags, request.pid()));
+        let writers = Arc::clone(&self.writers);
         self.run(async move |files, owner| {
             let created = match &name {
                 Ok(name) => files.open_files.create(named(parent, name), mode).await,
@@ -152,6 +166,7 @@ impl Filesystem for Face {
             };
             match created {
                 Ok((entry, opened)) => {
+                    writers.opened(opened.handle, entry.attributes.ino, name.ok());
                     let attributes = owner.attributes(&entry.attributes);
                     let (handle, flags) = (FileHandle(opened.handle), FopenFlags::empty());
                     reply.created(&entry.valid, &attributes, Generation(0), handle, flags);
@@ -210,8 +225,11 @@ impl Filesystem for Face {
         reply: ReplyWrite,
     ) {
         let (data, length) = (Bytes::copy_from_slice(data), data.len() as u32);
+        let writers = Arc::clone(&self.writers);
         self.run(async move |files, _| {
-            match files.open_files.write(handle.0, offset, data).await {
+            let written = files.open_files.write(handle.0, offset, data).await;
+            writers.called(handle.0, &written);
+            match written {
                 Ok(()) => reply.written(length),
                 Err(fault) => reply.error(errno("write", &fault)),
             }
@@ -227,12 +245,11 @@ impl Filesystem for Face {
         reply: ReplyEmpty,
     ) {
         let process = process_of(request.pid());
+        let writers = Arc::clone(&self.writers);
         self.run(async move |files, _| {
-            done(
-                reply,
-                "close",
-                files.open_files.flush(handle.0, process).await,
-            );
+            let flushed = files.open_files.flush(handle.0, process).await;
+            writers.called(handle.0, &flushed);
+            done(reply, "close", flushed);
         });
     }
 
@@ -379,8 +396,11 @@ impl Filesystem for Face {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
+        let writers = Arc::clone(&self.writers);
         self.run(async move |files, _| {
-            done(reply, "close", files.open_files.close(handle.0).await);
+            let closed = files.open_files.close(handle.0).await;
+            writers.closed(handle.0, &closed);
+            done(reply, "close", closed);
         });
     }
 

@@ -7,6 +7,7 @@
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
 //! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: what they answer.
 //! - [`joining`]: the other mounts of a job.
+//! - [`writers`]: what is open for writing, and what could not be published.
 //! - [`log`]: where messages go.
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod place;
 mod serving;
 mod shown;
 mod trouble;
+mod writers;
 
 use std::process::ExitCode;
 
@@ -28,7 +30,7 @@ use options::Options;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let done = if options.foreground || background::is_child() {
+    let done = if options.foreground || options.held || background::is_child() {
         serving::serve(&options)
     } else {
         background::start()

@@ -46,6 +46,10 @@ pub struct Options {
     /// Stay before the shell; messages go to standard error
     #[arg(long, short)]
     pub foreground: bool,
+    /// For weft run --mount: says `ready` on standard output, and unmounts when standard input
+    /// ends; no signal ends it
+    #[arg(long, hide = true, conflicts_with = "foreground")]
+    pub held: bool,
     /// A folder for the log, in place of the system's
     #[arg(long, short, value_name = "FOLDER")]
     pub log_directory: Option<PathBuf>,
@@ -237,17 +241,32 @@ impl Options {
 
     /// What the client is made of.
     pub fn store(&self, bucket: String) -> weft_s3::Options {
-        let elsewhere = |url: &String| !url.contains("amazonaws.com");
+        let elsewhere = |url: String| !url.contains("amazonaws.com");
         weft_s3::Options {
             bucket,
             region: self.reach.region.clone(),
             endpoint_url: self.reach.endpoint_url.clone(),
-            path_style: self.reach.force_path_style
-                || self.reach.endpoint_url.as_ref().is_some_and(elsewhere),
+            path_style: self.reach.force_path_style || self.reach.address().is_some_and(elsewhere),
             profile: self.reach.profile.clone(),
             unsigned: self.reach.no_sign_request,
             upload_checksums: self.reach.upload_checksums != "off",
         }
+    }
+}
+
+impl ReachOptions {
+    /// The address of the store: that of the option, else of the variables that every SDK of AWS
+    /// reads (`AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`).
+    pub fn address(&self) -> Option<String> {
+        let variable = |name| {
+            std::env::var(name)
+                .ok()
+                .filter(|url: &String| !url.is_empty())
+        };
+        let given = self.endpoint_url.clone();
+        given
+            .or_else(|| variable("AWS_ENDPOINT_URL_S3"))
+            .or_else(|| variable("AWS_ENDPOINT_URL"))
     }
 }
 

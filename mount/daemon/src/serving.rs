@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A mount from its first request to its end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::face::Face;
 use crate::options::Options;
 use crate::shown::Owner;
 use crate::trouble::Trouble;
+use crate::writers::Writers;
 use crate::{background, face, joining, log, place};
 
 /// Chosen: after a signal open files may be closed for this long; then they break.
@@ -41,10 +42,13 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
         writes,
     };
     let files = files(options, &bucket, &runtime, store, settings)?;
+    let writers = Arc::new(Writers::default());
+    let owner = Owner::new(&options.access);
     let face = Face::new(
         Arc::clone(&files),
         runtime.handle().clone(),
-        Owner::new(&options.access),
+        owner,
+        Arc::clone(&writers),
     );
     let config = mount_options(options, &format!("{}{bucket}/{prefix}", place::SOURCE));
     let mut session = Session::new(face, &folder, &config).map_err(|error| Trouble::Place {
@@ -54,20 +58,37 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     let unmounter = session.unmount_callable();
     let served = std::thread::spawn(move || session.run());
     place::raise_read_ahead(&folder, face::READ_AHEAD_BYTES);
-    end_on_signal(&runtime, unmounter, folder).map_err(system("cannot wait for signals"))?;
+    let end = End {
+        unmounter,
+        folder,
+        files: Arc::clone(&files),
+        writers: Arc::clone(&writers),
+    };
+    end_when_told(&runtime, end, options.held).map_err(system("cannot wait for signals"))?;
+    if options.held {
+        background::say_held().map_err(system("cannot say that the folder can be used"))?;
+    }
     if background::is_child() {
         log::leave_shell(options.log_directory.as_deref())
             .and_then(|()| background::say_ready())
             .map_err(system("cannot leave the shell"))?;
     }
     let ended = served.join();
+    // The kernel does not say of every file that it is closed before it lets go of the mount.
+    runtime.block_on(writers.publish_all(&files));
     runtime.block_on(files.open_files.settle_all(END_LIMIT));
     runtime.shutdown_timeout(Duration::from_secs(1));
     match ended {
-        Ok(result) => result.map_err(system("the connection to the kernel broke")),
-        Err(_) => Err(Trouble::Fuse(
-            "a thread that served the kernel failed".to_owned(),
-        )),
+        Ok(result) => result.map_err(system("the connection to the kernel broke"))?,
+        Err(_) => {
+            return Err(Trouble::Fuse(
+                "a thread that served the kernel failed".to_owned(),
+            ));
+        }
+    }
+    match writers.lost_in_words() {
+        Some(lost) => Err(Trouble::Lost(lost)),
+        None => Ok(()),
     }
 }
 
@@ -114,8 +135,8 @@ async fn reach(options: &Options, bucket: &str, prefix: &str) -> Result<Bucket, 
     match store.list(&request).await {
         Ok(_) => Ok(store),
         Err(error) => {
-            let endpoint = options.reach.endpoint_url.as_deref();
-            Err(Trouble::of_bucket(bucket, endpoint, &error))
+            let address = options.reach.address();
+            Err(Trouble::of_bucket(bucket, address.as_deref(), &error))
         }
     }
 }
@@ -127,7 +148,7 @@ fn stage(
     store: &Arc<dyn Store>,
     (bucket, prefix): (&str, &str),
 ) -> Result<Writes, Trouble> {
-    let endpoint = options.reach.endpoint_url.as_deref().unwrap_or_default();
+    let endpoint = options.reach.address().unwrap_or_default();
     let session = SessionMark {
         version: 1,
         place: format!("{endpoint} {bucket}/{prefix}"),
@@ -177,13 +198,41 @@ fn mount_options(options: &Options, source: &str) -> Config {
     config
 }
 
-/// SIGTERM, SIGINT and SIGHUP unmount. While files are open the folder is empty at once, and they
-/// may be read to their end, for a while.
-fn end_on_signal(
-    runtime: &Runtime,
-    mut unmounter: SessionUnmounter,
-    folder: std::path::PathBuf,
-) -> std::io::Result<()> {
+/// What ends a mount, and what must be done before it may.
+struct End {
+    unmounter: SessionUnmounter,
+    folder: PathBuf,
+    files: Arc<BucketFiles>,
+    writers: Arc<Writers>,
+}
+
+impl End {
+    /// While files are open the folder is empty at once, and they may be used for a while.
+    async fn come(self) {
+        let Self {
+            mut unmounter,
+            folder,
+            files,
+            writers,
+        } = self;
+        let unmounted = tokio::task::spawn_blocking(move || unmounter.unmount()).await;
+        if !matches!(unmounted, Ok(Ok(()))) {
+            detach(&folder);
+        }
+        tokio::time::sleep(END_LIMIT).await;
+        writers.publish_all(&files).await;
+        files.open_files.settle_all(END_LIMIT).await;
+        log::tell("files were still open when the mount ended; what was written is published");
+        if let Some(lost) = writers.lost_in_words() {
+            log::tell(&Trouble::Lost(lost).to_string());
+        }
+        std::process::exit(1);
+    }
+}
+
+/// SIGTERM, SIGINT and SIGHUP unmount. A mount that is held is unmounted when its standard input
+/// ends, and not by what is sent to the job that it belongs to.
+fn end_when_told(runtime: &Runtime, end: End, is_held: bool) -> std::io::Result<()> {
     let _context = runtime.enter();
     let (sender, mut asked) = tokio::sync::mpsc::channel(1);
     let kinds = [
@@ -194,19 +243,24 @@ fn end_on_signal(
     for kind in kinds {
         let (mut signal, sender) = (signal(kind)?, sender.clone());
         runtime.spawn(async move {
-            signal.recv().await;
-            let _ = sender.send(()).await;
+            while signal.recv().await.is_some() {
+                if !is_held {
+                    let _ = sender.send(()).await;
+                }
+            }
         });
+    }
+    if is_held {
+        std::thread::Builder::new()
+            .name("standard input".to_owned())
+            .spawn(move || {
+                let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+                let _ = sender.blocking_send(());
+            })?;
     }
     runtime.spawn(async move {
         asked.recv().await;
-        let unmounted = tokio::task::spawn_blocking(move || unmounter.unmount()).await;
-        if !matches!(unmounted, Ok(Ok(()))) {
-            detach(&folder);
-        }
-        tokio::time::sleep(END_LIMIT).await;
-        log::tell("files were still open when the mount ended");
-        std::process::exit(1);
+        end.come().await;
     });
     Ok(())
 }

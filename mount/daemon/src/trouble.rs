@@ -51,6 +51,9 @@ pub enum Trouble {
         /// What the system said.
         error: std::io::Error,
     },
+    /// Files that were written are not in the bucket.
+    #[error("not published: {0}")]
+    Lost(String),
     /// The process behind the shell said why, on standard error.
     #[error("the mount was not made")]
     Child(u8),

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is open for writing, and what could not be published. A program that was killed, or that
+//! does not look at what close(2) says, hears nothing of it; who waits for the end of the mount
+//! does.
+//!
+//! Told by [`crate::face`], asked by [`crate::serving`] at the end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use weft_files::{BucketFiles, Fault};
+
+/// How many lost files are named; the others are counted. Chosen: one message's worth.
+const NAMED_FILES: usize = 5;
+
+/// A file that is open for writing.
+#[derive(Debug)]
+struct Writer {
+    ino: u64,
+    /// Its name, where this mount made it.
+    name: Option<String>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By the kernel's handle.
+    open: HashMap<u64, Writer>,
+    /// By file: why something of it was not published, when that was first seen.
+    causes: HashMap<u64, String>,
+    /// By file: what is said of those that were closed so.
+    lost: BTreeMap<u64, String>,
+}
+
+/// All of a mount.
+#[derive(Debug, Default)]
+pub struct Writers {
+    state: Mutex<State>,
+}
+
+impl Writers {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more.
+    pub fn opened(&self, handle: u64, ino: u64, name: Option<String>) {
+        self.state().open.insert(handle, Writer { ino, name });
+    }
+
+    /// A call on an open file ended so; what kept it from being published is remembered.
+    pub fn called<T>(&self, handle: u64, ended: &Result<T, Fault>) {
+        let Err(fault) = ended else { return };
+        let mut state = self.state();
+        let Some(ino) = state.open.get(&handle).map(|writer| writer.ino) else {
+            return;
+        };
+        if let Some(cause) = &fault.cause {
+            state.causes.entry(ino).or_insert_with(|| cause.clone());
+        }
+    }
+
+    /// A file was closed, and published or not. One that is written again and published then is
+    /// lost no more.
+    pub fn closed(&self, handle: u64, ended: &Result<(), Fault>) {
+        self.called(handle, ended);
+        let mut state = self.state();
+        let Some(writer) = state.open.remove(&handle) else {
+            return;
+        };
+        let cause = state.causes.remove(&writer.ino);
+        match ended {
+            Ok(()) => {
+                state.lost.remove(&writer.ino);
+            }
+            Err(fault) => {
+                let cause = cause.unwrap_or_else(|| format!("{:?}", fault.reason));
+                let text = match writer.name {
+                    Some(name) => format!("{name}: {cause}"),
+                    None => cause,
+                };
+                state.lost.entry(writer.ino).or_insert(text);
+            }
+        }
+    }
+
+    /// Closes what the kernel did not say is closed.
+    pub async fn publish_all(&self, files: &BucketFiles) {
+        let open: Vec<u64> = self.state().open.keys().copied().collect();
+        for handle in open {
+            let closed = files.open_files.close(handle).await;
+            self.closed(handle, &closed);
+        }
+    }
+
+    /// Which files are lost, and why; `None` if none is.
+    pub fn lost_in_words(&self) -> Option<String> {
+        let state = self.state();
+        let count = state.lost.len();
+        if count == 0 {
+            return None;
+        }
+        let named = state.lost.values().take(NAMED_FILES).cloned();
+        let mut words: Vec<String> = named.collect();
+        if count > NAMED_FILES {
+            words.push(format!("and {} more", count - NAMED_FILES));
+        }
+        Some(words.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_files::Reason;
+
+    #[test]
+    fn a_file_is_lost_until_it_is_written_again() {
+        let writers = Writers::default();
+        let stale = || Err(Fault::because(Reason::Stale, "data/a was replaced"));
+        writers.opened(1, 7, None);
+        writers.called::<()>(1, &stale());
+        writers.closed(1, &Err(Fault::from(Reason::Stale)));
+        assert_eq!(writers.lost_in_words().unwrap(), "data/a was replaced");
+        // Readers, whom nobody announced, change nothing.
+        writers.closed(2, &Ok(()));
+        assert!(writers.lost_in_words().is_some());
+        writers.opened(3, 7, None);
+        writers.closed(3, &Ok(()));
+        assert_eq!(writers.lost_in_words(), None);
+        for handle in 10..17 {
+            writers.opened(handle, handle, Some(format!("f{handle}")));
+            writers.closed(handle, &stale());
+        }
+        let words = writers.lost_in_words().unwrap();
+        assert!(words.starts_with("f10: data/a") && words.ends_with("and 2 more"));
+    }
+}
