@@ -22,6 +22,7 @@
 //! - [`single_copy`]: reading and writing another process's memory (process_vm_readv,
 //!   process_vm_writev).
 //! - [`file_of`]: mapping what another process shares already.
+//! - [`capability`]: what a program that is executed may do.
 //! - [`heap`]: the heap of a process that others may map.
 //! - [`loaded`]: functions of the libraries in this process, by name.
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
@@ -38,6 +39,7 @@
 
 pub mod alike;
 pub mod at_fork;
+pub mod capability;
 pub mod clock;
 pub mod cpu;
 pub mod crash;

@@ -5,7 +5,9 @@
 use std::fs;
 use std::io;
 use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 /// Our process id, as our own namespace counts.
 pub fn own_pid() -> u32 {
@@ -72,6 +74,18 @@ fn needs_permission(scope: Option<&str>, is_proc_there: bool) -> bool {
         // Without /proc nobody can tell; without Yama it does no harm.
         None => !is_proc_there,
     }
+}
+
+/// Has the kernel kill the process that `command` starts when the thread that starts it ends.
+/// Setup.
+pub fn end_with_parent(command: &mut Command) {
+    let arrange = || {
+        let signal = libc::SIGKILL as libc::c_ulong;
+        // SAFETY: prctl with PR_SET_PDEATHSIG takes a plain number and touches no memory.
+        crate::check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, signal, 0, 0, 0) }).map(drop)
+    };
+    // SAFETY: between fork and exec it makes one system call, and allocates nothing.
+    unsafe { command.pre_exec(arrange) };
 }
 
 /// 64 random bits from the kernel.
