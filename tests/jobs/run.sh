@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft submit`, `jobs`, `logs`, `cancel` and `wait` on a real Slurm of two nodes, which the suite
 # starts and ends: each MPI by each way that the choice offers or refuses, an array, dependencies,
-# cancelled jobs, a rank that is killed, another attempt, faults of Slurm (faults.sh), and what is
-# left behind. Usage: tests/jobs/run.sh [MPI...] [faults] [many] (openmpi, mpich, intel,
-# debian-openmpi; many: a hundred jobs in a row)
+# cancelled jobs, a rank that is killed, another attempt, buckets (mounts.sh), faults of Slurm
+# (faults.sh), and what is left behind. Usage: tests/jobs/run.sh [MPI...] [mounts] [faults] [many]
+# (openmpi, mpich, intel, debian-openmpi; many: a hundred jobs in a row)
 #
 # Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Three minutes.
 set -uo pipefail
@@ -200,6 +200,11 @@ ends 2 'no such partition; it has p' "$WEFT" submit -p q -- "$code" &&
     ends 1 'is not known' "$WEFT" wait 99999 && ends 2 'the number of a job' "$WEFT" cancel x &&
     [ "$("$WEFT" jobs | wc -l)" = "$listed" ]
 report $? "$name"
+
+if is_wanted mounts; then
+    # shellcheck source=tests/jobs/mounts.sh
+    . "$ROOT/tests/jobs/mounts.sh"
+fi
 
 if is_wanted faults; then
     # shellcheck source=tests/jobs/faults.sh

@@ -39,7 +39,7 @@ pub(crate) fn check(job: &Job) -> Result<(), Fault> {
     }
     check_counts(job)?;
     check_hosts(job)?;
-    check_mounts(&job.mounts)?;
+    mounts(&job.mounts)?;
     if let Some(array) = &job.array {
         check_array(array)?;
     }
@@ -144,7 +144,11 @@ fn name_of(host: &str) -> &str {
     host.split(':').next().unwrap_or(host)
 }
 
-fn check_mounts(mounts: &[Mount]) -> Result<(), Fault> {
+/// Each names a bucket and a folder, and no two the same folder.
+///
+/// # Errors
+/// The first that cannot be, with its field.
+pub(crate) fn mounts(mounts: &[Mount]) -> Result<(), Fault> {
     for (index, mount) in mounts.iter().enumerate() {
         let field = |name: &str| format!("mounts[{index}].{name}");
         if !is_bucket(&mount.source) {

@@ -59,6 +59,12 @@ impl Fault {
         &self.field
     }
 
+    /// What is wrong, without the place.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// With the name of its file.
     #[must_use]
     pub fn in_file(mut self, name: &str) -> Self {

@@ -11,7 +11,7 @@
 //! - `parse`: the text as a tree of values with their lines (`node`).
 //! - `decode`: the tree as a `job::Job`, by serde; `whole`, `size` and `time` are its numbers,
 //!   `nearest` answers misspelled names, `fault` is what is wrong and where.
-//! - `check`: fields that must agree.
+//! - `check`: fields that must agree; `mount`: a mounted bucket as one word.
 //! - `file`: all of this behind one call, with the `places` of the fields.
 //! - `convert`: files of AWS Batch and ParallelCluster as jobs (`imported`).
 //! - `write`: a job as the text of a job file; `import`: the command.
@@ -28,6 +28,7 @@ pub mod file;
 pub mod import;
 pub mod imported;
 pub mod job;
+pub mod mount;
 pub mod nearest;
 pub mod node;
 pub mod parse;

@@ -153,7 +153,7 @@ fn what_no_script_can_do_is_refused_with_its_field() {
         ),
         ("transport: tcp\n", "transport: ", "weft or native"),
         (
-            "mounts: [{source: 's3://bucket', target: /b}]\n",
+            "transport: native\nmounts: [{source: 's3://bucket', target: /b}]\n",
             "mounts: ",
             "s3://bucket",
         ),

@@ -5,12 +5,13 @@
 //! Used by `node_agents.rs` (here) and `node_agent.rs` (there). A node agent is ours and started by
 //! us, but its host's shell may print a greeting first: lines that do not parse are passed over.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use weft_job::size::ShmSize;
 
+use crate::mounts::wants::Wants;
 use crate::report::Report;
 
 /// The variable that marks every process of a job, so that a node agent finds them. Its value is
@@ -48,6 +49,10 @@ pub struct Begin {
     pub patience_seconds: f64,
     /// The size of the `/dev/shm` that the ranks there shall have, where one was asked for.
     pub shm_size: Option<ShmSize>,
+    /// What is to be mounted there, if anything.
+    pub mounts: Option<Wants>,
+    /// Variables by which the stores of `mounts` are reached, credentials among them.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// From a node agent.
@@ -77,6 +82,8 @@ pub struct Ready {
     pub missing: Vec<PathBuf>,
     /// Why the ranks there cannot have such a `/dev/shm`.
     pub shm_refusal: Option<String>,
+    /// Why the buckets are not mounted there.
+    pub mount_refusal: Option<String>,
 }
 
 /// What a node agent saw of the job.
@@ -88,4 +95,6 @@ pub struct Ended {
     pub unreadable: u32,
     /// Processes of the job that had to be ended.
     pub ended_count: usize,
+    /// What was written there and is not in its bucket.
+    pub unpublished: Option<String>,
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, Parser};
 use weft_facts::parameter::{self, Parameter};
-use weft_job::job::RETRIES_MOST;
+use weft_job::job::{Mount, RETRIES_MOST};
 use weft_job::size::ShmSize;
 use weft_job::time::SECONDS_MOST;
 
@@ -56,6 +56,10 @@ pub struct Arguments {
     /// the one that there is where the host refuses
     #[arg(long, value_name = "SIZE")]
     pub shm_size: Option<ShmSize>,
+    /// Mount a bucket on each host for as long as the job lives: s3://BUCKET/PREFIX:/FOLDER, with
+    /// :ro behind it to refuse writing; may be repeated
+    #[arg(long = "mount", value_name = "MOUNT")]
+    pub mounts: Vec<Mount>,
     /// Run in DIR; relative paths on this command line begin there, except those of --json and
     /// --hostfile
     #[arg(long = "wdir", value_name = "DIR")]
@@ -161,6 +165,7 @@ Exit codes (docs/run.md says more, for each MPI):
   2             wrong usage
   3             no message went through Weft (--require-weft)
   4             a host was lost
+  5             the program succeeded, and something that it wrote is not in its bucket (--mount)
   124           --timeout ended the job
   126, 127      the program cannot be executed; there is no such program
   128+signal    weft run was sent a signal (130 after Ctrl-C)";

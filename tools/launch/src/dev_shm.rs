@@ -15,11 +15,11 @@
 //! host has so much memory.
 
 mod answer;
-mod keeper;
+pub(crate) mod keeper;
 mod meeting;
-mod namespace;
+pub(crate) mod namespace;
 pub(crate) mod plan;
-mod refusal;
+pub(crate) mod refusal;
 mod room;
 mod subcommand;
 
@@ -52,6 +52,21 @@ pub(crate) fn probe(size: ShmSize) -> Result<(), Refusal> {
     Err(Refusal::Told(text))
 }
 
+/// The size, if this host has the memory for it; `None` where it has not, and less will do.
+///
+/// # Errors
+/// `Fault::Limit`: why it has not.
+pub(crate) fn checked(size: ShmSize) -> Result<Option<ShmSize>, Fault> {
+    match room::check(size) {
+        Ok(()) => Ok(Some(size)),
+        Err(why) if size.is_wish => {
+            warn(size, &why);
+            Ok(None)
+        }
+        Err(why) => Err(refused(size, &why)),
+    }
+}
+
 /// Gives this process, which is to become a rank, the `/dev/shm` of its job on this host.
 ///
 /// # Errors
@@ -80,7 +95,7 @@ fn enter_own(size: ShmSize) -> Result<(), Apart> {
         is_first: true,
     };
     probe(size).map_err(refused)?;
-    namespace::make(size.bytes()).map_err(|why| Apart::Failed(why.to_string()))
+    namespace::make(Some(size.bytes())).map_err(|why| Apart::Failed(why.to_string()))
 }
 
 /// The reason not to start a job that insists.
@@ -119,7 +134,7 @@ fn started(words: Vec<OsString>) -> Result<(), Fault> {
     match text.as_slice() {
         [subcommand::OWN, asked, _, ..] => {
             let asked = size(asked)?;
-            let made = namespace::make(asked.bytes());
+            let made = namespace::make(Some(asked.bytes()));
             made.map_err(|why| refused(asked, &why))?;
             become_program(&words[2..])
         }
@@ -127,7 +142,7 @@ fn started(words: Vec<OsString>) -> Result<(), Fault> {
             give(size(asked)?, &Place::of_this_process()?)?;
             become_program(&words[2..])
         }
-        [subcommand::PROBE, asked] => match namespace::make(size(asked)?.bytes()) {
+        [subcommand::PROBE, asked] => match namespace::make(Some(size(asked)?.bytes())) {
             Ok(()) => Ok(()),
             Err(refusal) => {
                 println!("{refusal}");
@@ -135,7 +150,8 @@ fn started(words: Vec<OsString>) -> Result<(), Fault> {
             }
         },
         [subcommand::START, name, asked, first] => {
-            keeper::start(&[subcommand::KEEP, name, asked, first])
+            subcommand::command(&[subcommand::KEEP, name, asked, first])
+                .and_then(keeper::start)
                 .map_err(Fault::system("starting the keeper of /dev/shm"))
         }
         [subcommand::KEEP, name, asked, first] => {
@@ -148,7 +164,11 @@ fn started(words: Vec<OsString>) -> Result<(), Fault> {
     }
 }
 
-fn become_program(words: &[OsString]) -> Result<(), Fault> {
+/// Becomes a program; there is none where no word is left.
+///
+/// # Errors
+/// Why it does not run.
+pub(crate) fn become_program(words: &[OsString]) -> Result<(), Fault> {
     let Some((program, rest)) = words.split_first() else {
         return Ok(());
     };

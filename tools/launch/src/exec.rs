@@ -2,8 +2,9 @@
 //! `weft exec`: stands in front of the program under any launcher, gives this one rank what
 //! `weft run` gives to the ranks of its jobs, and becomes the program.
 //!
-//! Called by `weft`; nothing of it is left in the job. `program` looks at the file, `ranks` finds
-//! out which rank this is and makes its environment.
+//! Called by `weft`. Nothing of it is left in the job, unless buckets are mounted for it
+//! (`mounts`); then it stays until the program has ended. `program` looks at the file, `ranks`
+//! finds out which rank this is and makes its environment.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -11,9 +12,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{CommandFactory, Parser};
+use weft_job::job::Mount;
 use weft_job::size::ShmSize;
 
 use crate::fault::Fault;
+use crate::mounts::member::{self, Member};
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
 use crate::talk::{self, say};
@@ -40,6 +43,10 @@ struct ExecArguments {
     /// the one that there is where the host refuses
     #[arg(long, value_name = "SIZE")]
     shm_size: Option<ShmSize>,
+    /// Mount a bucket for the ranks of this host for as long as they run:
+    /// s3://BUCKET/PREFIX:/FOLDER, with :ro behind it to refuse writing; may be repeated
+    #[arg(long = "mount", value_name = "MOUNT")]
+    mounts: Vec<Mount>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     program: Vec<OsString>,
@@ -56,6 +63,7 @@ which cores remains the launcher's. docs/exec.md says more.
 
 Exit codes:
   1             something kept the program from starting
+  5             the program succeeded, and something that it wrote is not in its bucket (--mount)
   2             wrong usage
   126, 127      the program cannot be executed; there is no such program
   any other     the program's";
@@ -76,7 +84,14 @@ pub fn run(words: Vec<OsString>) -> u8 {
         }
     };
     let fault = match prepare(&arguments) {
-        Ok(mut command) => started_not(&command.exec(), command.get_program()),
+        Ok((mut command, None)) => started_not(&command.exec(), command.get_program()),
+        Ok((command, Some(member))) => {
+            let program = command.get_program().to_owned();
+            match member.run(command) {
+                Ok(exit_code) => return exit_code,
+                Err(error) => started_not(&error, &program),
+            }
+        }
         Err(fault) => fault,
     };
     say!("weft exec: {fault}");
@@ -96,8 +111,9 @@ fn started_not(error: &std::io::Error, program: &OsStr) -> Fault {
     }
 }
 
-/// The program with its environment, ready to be executed.
-fn prepare(arguments: &ExecArguments) -> Result<Command, Fault> {
+/// The program with its environment, ready to be executed; with the mounts of its job, if it has
+/// any.
+fn prepare(arguments: &ExecArguments) -> Result<(Command, Option<Member>), Fault> {
     let (name, rest) = program::split(&arguments.program)?;
     let place = Place::of_this_process()?;
     if let Some(world) = arguments.world {
@@ -117,10 +133,16 @@ fn prepare(arguments: &ExecArguments) -> Result<Command, Fault> {
     let mut command = Command::new(&program.path);
     command.args(rest);
     ready.environment.apply(&mut command);
-    if let Some(size) = arguments.shm_size {
+    let (size, mounts) = (arguments.shm_size, &arguments.mounts);
+    if !mounts.is_empty() {
+        let size = size.map(dev_shm::checked).transpose()?.flatten();
+        let member = member::join(mounts, size, place.launcher())?;
+        return Ok((command, Some(member)));
+    }
+    if let Some(size) = size {
         dev_shm::give(size, &place)?;
     }
-    Ok(command)
+    Ok((command, None))
 }
 
 /// Once in a job.

@@ -18,6 +18,8 @@ use crate::dev_shm::plan::Plan;
 use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::machines::{self, Place, Room};
+use crate::mounts;
+use crate::mounts::holder::Holder;
 use crate::node_agents::NodeAgents;
 use crate::placement::Share;
 use crate::preload::{self, Library, Preloading};
@@ -55,6 +57,8 @@ pub(crate) struct Job {
     spread: Option<Spread>,
     /// The node agents on them; `None` on this machine alone, and in a dry run.
     pub agents: Option<NodeAgents>,
+    /// What is mounted for it on this machine, where all ranks run here.
+    pub holder: Option<Holder>,
 }
 
 impl Job {
@@ -71,6 +75,7 @@ impl Job {
 ///
 /// # Errors
 /// Whatever keeps the job from starting.
+// structure: allow function-length because it is the list of all decisions, in their order
 pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault> {
     let own_cores = cores::allowed().usable_count;
     let shares = checked(arguments, own_cores)?;
@@ -90,6 +95,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     let report_name = report::random_name().map_err(Fault::system(no_random))?;
     let spread = spread_over(shares, arguments, mpi)?;
     let shm = Plan::of(arguments, spread.is_some())?;
+    let mounts = mounts::plan::Plan::of(arguments, shm.size(), &mark, spread.is_some())?;
     let begin = || Begin {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: mark.clone(),
@@ -98,6 +104,10 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
         shm_size: shm.size_elsewhere(),
+        mounts: mounts.as_ref().and_then(mounts::plan::Plan::elsewhere),
+        variables: mounts
+            .as_ref()
+            .map_or_else(Default::default, |_| mounts::variables()),
     };
     let spoken_to = spread.as_ref().filter(|_| !arguments.dry_run);
     let start = |spread: &Spread| NodeAgents::start(&spread.shell, &other_hosts(spread), &begin());
@@ -109,7 +119,10 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         ..shape
     };
     let mut settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
-    shm.before_ranks(&mut settings);
+    match &mounts {
+        Some(mounts) => mounts.before_ranks(&mut settings),
+        None => shm.before_ranks(&mut settings),
+    }
     let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
     let library_path = std::env::var_os("LD_LIBRARY_PATH");
     let request = Request {
@@ -125,7 +138,13 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     let mut launch = Launch::compose(mpi, settings, &request)?;
     yields::leave_out(&mut libraries, rank, &shape);
     preload::into_command(&mut launch, &libraries, rest.len(), preload::inherited());
-    shm.before_launcher(&mut launch);
+    let holder = match &mounts {
+        Some(mounts) => mounts.begin(&mut launch, arguments.dry_run)?,
+        None => {
+            shm.before_launcher(&mut launch);
+            None
+        }
+    };
     Ok(Job {
         caution: caution::of(mpi, &arguments.transport, &shape),
         shm_advice: shm.advice(mpi, &arguments.transport, ranks),
@@ -138,6 +157,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         mark,
         spread,
         agents,
+        holder,
     })
 }
 

@@ -33,7 +33,8 @@
 //!   map (`--heap`).
 //!   `yields`: what waiting ranks do (`--yield`). `collectives`: what serves collectives inside a
 //!   host (`--collectives`).
-//! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`).
+//! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`). `mounts`: buckets as folders for the
+//!   job (`--mount`).
 //! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say; `collective_calls`: and what
 //!   became of their collectives; `counted`: numbers in words. `talk`: what is said to the user.
@@ -91,6 +92,7 @@ pub mod limits;
 pub mod linkage;
 pub mod loader;
 pub mod machines;
+pub mod mounts;
 pub mod mpi_choice;
 pub mod node_agent;
 pub mod node_agents;
@@ -133,6 +135,7 @@ use fault::Fault;
 pub use job::Check;
 use job::Job;
 use leftovers::Leftovers;
+use node_agents::NodeAgents;
 use outcome::{Record, Usage};
 use report::{Collector, Report, Summary};
 use sessions::Sessions;
@@ -234,12 +237,24 @@ fn execute(arguments: &Arguments, mut job: Job) -> Result<Attempt, Fault> {
         say!("weft: warning: {warning}");
     }
     let limits = limits::Limits::here();
-    let (ending, reports, unreadable) = run_job(arguments, &mut job)?;
+    let Ended {
+        ending,
+        reports,
+        unreadable,
+        unpublished,
+    } = run_job(arguments, &mut job)?;
     let summary = Summary::of(&reports, unreadable);
     let usage = Usage::of(&arguments.transport, job.ranks, &summary);
-    let exit_code = outcome::exit_code(&ending, usage, arguments.require_weft);
+    let exit_code = match outcome::exit_code(&ending, usage, arguments.require_weft) {
+        0 if !unpublished.is_empty() => mounts::UNPUBLISHED,
+        exit_code => exit_code,
+    };
     conclude(arguments, &job, &summary, usage, &ending);
-    let failed = ending.reason.is_none() && !outcome::ended_well(&ending);
+    for why in &unpublished {
+        say!("weft: --mount {why}");
+    }
+    let failed =
+        ending.reason.is_none() && (!outcome::ended_well(&ending) || !unpublished.is_empty());
     if let Some(words) = limits.in_words().filter(|_| failed) {
         say!("weft: note: {words}");
     }
@@ -273,8 +288,19 @@ fn execute(arguments: &Arguments, mut job: Job) -> Result<Attempt, Fault> {
     })
 }
 
-/// The job from start to end, with what its ranks reported and how many reports could not be read.
-fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>, u32), Fault> {
+/// What came of a job.
+struct Ended {
+    ending: Ending,
+    /// What its ranks reported.
+    reports: Vec<Report>,
+    /// How many reports could not be read.
+    unreadable: u32,
+    /// For each host: what was written and is not in its bucket.
+    unpublished: Vec<String>,
+}
+
+/// The job from start to end.
+fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
     let mut command = job.launch.command();
     let collector = if arguments.transport == Transport::Weft {
         let collector = Collector::open(&job.report_name)
@@ -300,46 +326,66 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>,
             spared: spared.clone(),
         };
     }
+    let holder = job.holder.take();
+    if let Some(holder) = &holder {
+        spared.push(holder.pid());
+        elsewhere.spared.push(holder.pid());
+    }
     let leftovers = Leftovers::note(&leftovers::prefixes(job.chosen.installation.family));
-    let mut ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
+    let ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
         Fault::system(format!("starting {}", job.launch.mpiexec.display())),
     )?;
     leftovers.remove(|| signals::descendants(std::process::id(), &spared).is_empty());
     Sessions::remove_of(&ending);
-    let (mut reports, mut unreadable) = match collector {
+    let lost = holder.and_then(|holder| holder.finish().err());
+    let unpublished = lost.map(|why| why.to_string()).into_iter().collect();
+    let (reports, unreadable) = match collector {
         Some(collector) => collector
             .finish()
             .map_err(Fault::system("collecting the ranks' reports"))?,
         None => (Vec::new(), 0),
     };
-    for (host, ended) in job
-        .agents
-        .take()
-        .map(|agents| agents.finish(ending.forced))
-        .unwrap_or_default()
-    {
-        let ended = match ended {
-            Ok(ended) => ended,
-            Err(complaint) => {
-                // Open MPI's launcher ends with 0 when it loses a host.
-                ending.reason = ending.reason.or(Some(Reason::Host));
-                tell_loss(&host, &complaint);
-                continue;
-            }
-        };
-        if ended.ended_count > 0 && !arguments.quiet {
-            say!(
-                "weft: host {host}: ended {} processes that the launcher had left",
-                ended.ended_count
-            );
-        }
-        unreadable = unreadable.saturating_add(ended.unreadable);
-        reports.extend(ended.reports.into_iter().map(|report| Report {
-            host: host.clone(),
-            ..report
-        }));
+    let mut ended = Ended {
+        ending,
+        reports,
+        unreadable,
+        unpublished,
+    };
+    if let Some(agents) = job.agents.take() {
+        ended.add_hosts(agents, arguments.quiet);
     }
-    Ok((ending, reports, unreadable))
+    Ok(ended)
+}
+
+impl Ended {
+    /// What the node agents have to say.
+    fn add_hosts(&mut self, agents: NodeAgents, is_quiet: bool) {
+        for (host, ended) in agents.finish(self.ending.forced) {
+            let ended = match ended {
+                Ok(ended) => ended,
+                Err(complaint) => {
+                    // Open MPI's launcher ends with 0 when it loses a host.
+                    self.ending.reason = self.ending.reason.or(Some(Reason::Host));
+                    tell_loss(&host, &complaint);
+                    continue;
+                }
+            };
+            if ended.ended_count > 0 && !is_quiet {
+                say!(
+                    "weft: host {host}: ended {} processes that the launcher had left",
+                    ended.ended_count
+                );
+            }
+            self.unreadable = self.unreadable.saturating_add(ended.unreadable);
+            let on_host = |why| format!("on host {host}: {why}");
+            self.unpublished.extend(ended.unpublished.map(on_host));
+            self.reports
+                .extend(ended.reports.into_iter().map(|report| Report {
+                    host: host.clone(),
+                    ..report
+                }));
+        }
+    }
 }
 
 fn tell_loss(host: &str, complaint: &str) {

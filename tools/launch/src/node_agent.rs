@@ -20,6 +20,7 @@ use weft_job::size::ShmSize;
 use crate::agent_protocol::{Begin, Ended, FromAgent, MARK, Ready, ToAgent};
 use crate::heartbeat::Heartbeat;
 use crate::leftovers::Leftovers;
+use crate::mounts::holder::Holder;
 use crate::report::Collector;
 use crate::sessions::Sessions;
 use crate::{cores, dev_shm, signals};
@@ -63,7 +64,9 @@ fn watch() -> io::Result<()> {
         .as_deref()
         .and_then(|name| Collector::open(name).ok());
     let leftovers = Leftovers::note(&begin.leftovers);
-    say(&FromAgent::Ready(ready(&begin)))?;
+    let mut ready = ready(&begin);
+    let holder = held(&begin, &mut ready);
+    say(&FromAgent::Ready(ready))?;
     let mut job = Job::new(&begin.job);
     let end = until_end(&orders, &begin, &mut job);
     let ended_in_order = end != End::Gone;
@@ -74,6 +77,7 @@ fn watch() -> io::Result<()> {
     });
     leftovers.remove(|| job.marked().is_empty());
     job.remove_sessions();
+    let unpublished = holder.and_then(finished);
     let (reports, unreadable) = match collector {
         Some(collector) => collector.finish()?,
         None => (Vec::new(), 0),
@@ -82,6 +86,7 @@ fn watch() -> io::Result<()> {
         reports,
         unreadable,
         ended_count,
+        unpublished,
     });
     if ended_in_order { say(&last) } else { Ok(()) }
 }
@@ -130,6 +135,40 @@ fn ready(begin: &Begin) -> Ready {
         boot: cores::boot_id(),
         missing,
         shm_refusal: begin.shm_size.and_then(refusal_here),
+        mount_refusal: None,
+    }
+}
+
+/// Mounts what the job wants here; why not stands in `ready` then.
+fn held(begin: &Begin, ready: &mut Ready) -> Option<Holder> {
+    let mut wants = begin.mounts.clone()?;
+    wants.shm_size = begin.shm_size.filter(|_| ready.shm_refusal.is_none());
+    match Holder::start(&wants, &begin.variables) {
+        Ok(holder) => Some(holder),
+        Err(why) => {
+            ready.mount_refusal = Some(why.to_string());
+            None
+        }
+    }
+}
+
+/// Waits until all is published, and shows signs of life meanwhile; answers what is not.
+fn finished(holder: Holder) -> Option<String> {
+    let (sender, receiver) = channel();
+    let finish = move || {
+        // Nobody hears it once this process is told to end.
+        let _ = sender.send(holder.finish().err().map(|why| why.to_string()));
+    };
+    std::thread::Builder::new()
+        .name("mounts".into())
+        .spawn(finish)
+        .ok()?;
+    loop {
+        match receiver.recv_timeout(TICK) {
+            Ok(unpublished) => return unpublished,
+            Err(RecvTimeoutError::Timeout) => say(&FromAgent::Tick).ok()?,
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
     }
 }
 
@@ -358,6 +397,8 @@ mod tests {
             leftovers: Vec::new(),
             patience_seconds: 1.0,
             shm_size: None,
+            mounts: None,
+            variables: Default::default(),
         };
         let found = ready(&begin);
         assert_eq!(found.missing, [PathBuf::from("/no/such/file")]);

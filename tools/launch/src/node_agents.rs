@@ -25,6 +25,8 @@ use crate::remote_shell::RemoteShell;
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 /// How long a node agent may take at the end: its own grace and some more.
 const LAST_ANSWER: Duration = Duration::from_secs(10);
+/// As good as without end: a month.
+const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 /// The name of this machine's node agent in messages.
 const HERE: &str = "localhost";
 const TICK: Duration = Duration::from_secs(1);
@@ -39,6 +41,8 @@ pub struct Loss(pub String);
 #[derive(Debug)]
 pub struct NodeAgents {
     list: Vec<NodeAgent>,
+    /// Whether buckets are mounted on the hosts.
+    has_mounts: bool,
 }
 
 #[derive(Debug)]
@@ -63,7 +67,10 @@ impl NodeAgents {
     /// file.
     pub fn start(shell: &RemoteShell, hosts: &[String], begin: &Begin) -> Result<Self, Fault> {
         let program = std::env::current_exe().map_err(Fault::system("finding the path of weft"))?;
-        let mut agents = Self { list: Vec::new() };
+        let mut agents = Self {
+            list: Vec::new(),
+            has_mounts: begin.mounts.is_some(),
+        };
         for host in hosts {
             let command = shell.command(host, &program, &["node-agent"]);
             agents.list.push(NodeAgent::start(command, host, begin)?);
@@ -75,7 +82,12 @@ impl NodeAgents {
             ..begin.clone()
         };
         agents.list.push(NodeAgent::start(here, HERE, &silent)?);
-        let deadline = Instant::now() + FIRST_ANSWER;
+        // Mounting asks a store, which may be busy.
+        let patience = match begin.mounts {
+            Some(_) => FIRST_ANSWER + crate::mounts::PATIENCE,
+            None => FIRST_ANSWER,
+        };
+        let deadline = Instant::now() + patience;
         let problems: Vec<String> = agents
             .list
             .iter_mut()
@@ -117,7 +129,13 @@ impl NodeAgents {
         for agent in &self.list {
             agent.tell(&order);
         }
-        let deadline = Instant::now() + LAST_ANSWER;
+        // What was written is published first, as long as that takes; who falls silent is lost.
+        let patience = if self.has_mounts {
+            LONGEST
+        } else {
+            LAST_ANSWER
+        };
+        let deadline = Instant::now() + patience;
         self.list
             .iter_mut()
             .map(|agent| {
@@ -220,6 +238,9 @@ impl NodeAgent {
                              the job goes on with the /dev/shm that there is"
                         ));
                     }
+                }
+                if let Some(why) = &ready.mount_refusal {
+                    return Err(format!("host {host}: --mount {why}"));
                 }
                 self.ready = ready;
                 Ok(())

@@ -20,7 +20,7 @@ use crate::shell::quote;
 use crate::slurm_start::{self, Decided};
 use crate::talk::say;
 use crate::transport::Transport;
-use crate::{job_key, program};
+use crate::{job_key, mounts, program};
 
 /// Reads one variable.
 type Get<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -75,6 +75,9 @@ fn unable(arguments: &Arguments) -> Option<String> {
         ("--require-weft", arguments.require_weft),
         ("--shm-size with --transport native", {
             arguments.shm_size.is_some() && arguments.transport != Transport::Weft
+        }),
+        ("--mount with --transport native", {
+            !arguments.mounts.is_empty() && arguments.transport != Transport::Weft
         }),
         ("--bind core", arguments.bind == CoreBinding::Core),
     ];
@@ -157,9 +160,18 @@ fn launcher(decided: &Decided, arguments: &Arguments, ranks: Option<u32>) -> Vec
         }
         Start::OpenMpi(path) => {
             let key = ["-x".to_owned(), job_key::VARIABLE.to_owned()];
+            let of_stores = if arguments.mounts.is_empty() {
+                Vec::new()
+            } else {
+                mounts::variables().into_keys().collect()
+            };
+            let of_stores = of_stores
+                .into_iter()
+                .flat_map(|name| ["-x".to_owned(), name]);
             let each = each.map(|each| ["-npernode".to_owned(), each]);
             let own = [path.clone()].into_iter().chain(count).chain(key);
-            own.chain(each.into_iter().flatten())
+            own.chain(of_stores)
+                .chain(each.into_iter().flatten())
                 .chain(label("--tag-output"))
                 .collect()
         }
@@ -207,6 +219,9 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
     }
     if let Some(size) = arguments.shm_size {
         add(format!("--shm-size={size}"));
+    }
+    for mount in &arguments.mounts {
+        add(format!("--mount={mount}"));
     }
     if rank.plain {
         add("--plain".into());
@@ -260,6 +275,7 @@ mod tests {
             "--yield=pause",
             "--collectives=weft",
             "--shm-size=64m",
+            "--mount=s3://data/p:/mnt/p:ro",
             "--plain",
             "--env=K=V",
         ] {

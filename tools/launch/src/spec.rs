@@ -79,16 +79,6 @@ impl Spec<'_> {
             let checked = self.file.check_memory(bytes);
             checked.map_err(|fault| Fault::Usage(fault.to_string()))?;
         }
-        if let Some(mount) = job.mounts.first() {
-            return Err(self.wrong(
-                "mounts",
-                format!(
-                    "weft run cannot mount yet; mount {} at {} before the job, and remove the \
-                     field",
-                    mount.source, mount.target
-                ),
-            ));
-        }
         if let Some(array) = &job.array {
             return Err(self.wrong(
                 "array",
@@ -167,6 +157,9 @@ impl Spec<'_> {
             arguments.timeout = job.time_limit.map(TimeLimit::seconds);
         }
         arguments.shm_size = arguments.shm_size.or(job.shm_size);
+        if arguments.mounts.is_empty() {
+            arguments.mounts.clone_from(&job.mounts);
+        }
         if let Some(retries) = job.retries.filter(|_| !self.is_given("retries")) {
             arguments.retries = retries.get();
         }

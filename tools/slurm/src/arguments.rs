@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use weft_job::job::RETRIES_MOST;
+use weft_job::job::{Mount, RETRIES_MOST};
 use weft_launch::rank_arguments::RankArguments;
 
 /// The parsed command line of `weft submit`.
@@ -67,6 +67,10 @@ pub struct SubmitArguments {
     /// What carries the messages: weft, or native (what the MPI takes by itself)
     #[arg(long, value_name = "TRANSPORT", value_parser = ["weft", "native"])]
     pub transport: Option<String>,
+    /// Mount a bucket on each node for as long as the job lives: s3://BUCKET/PREFIX:/FOLDER, with
+    /// :ro behind it to refuse writing; may be repeated
+    #[arg(long = "mount", value_name = "MOUNT")]
+    pub mounts: Vec<Mount>,
     /// How the ranks are set up.
     #[command(flatten)]
     pub rank: RankArguments,

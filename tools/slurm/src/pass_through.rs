@@ -193,7 +193,7 @@ fn explained(error: clap::Error) -> clap::Error {
             let near = all
                 .map(|long| (strsim::damerau_levenshtein(long, &name), long))
                 .min();
-            match near.filter(|&(distance, _)| distance <= 2 && !word_is_ours(&error)) {
+            match near.filter(|&(distance, _)| distance <= 2 && distance < to_ours(&error, &name)) {
                 Some((_, long)) => format!("there is no option {word}; sbatch has --{long}"),
                 None => return error,
             }
@@ -202,9 +202,14 @@ fn explained(error: clap::Error) -> clap::Error {
     clap::Error::raw(ErrorKind::UnknownArgument, text + "\n").with_cmd(&SubmitArguments::command())
 }
 
-/// Whether clap has a name of ours that is near.
-fn word_is_ours(error: &clap::Error) -> bool {
-    error.get(ContextKind::SuggestedArg).is_some()
+/// How far the word is from the name of ours that clap finds near.
+fn to_ours(error: &clap::Error, name: &str) -> usize {
+    match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(near)) => {
+            strsim::damerau_levenshtein(near.trim_start_matches('-'), name)
+        }
+        _ => usize::MAX,
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use weft_job::JobFile;
 use weft_job::job::Job;
+use weft_job::mount::check_all;
 use weft_job::time::TimeLimit;
 use weft_job::whole::Whole;
 use weft_launch::mpi_choice::MpiChoice;
@@ -111,6 +112,10 @@ fn put_over(job: &mut Job, arguments: &SubmitArguments) -> Result<(), Fault> {
     job.retries = arguments.retries.and_then(Whole::new).or(job.retries);
     job.name = arguments.name.clone().or(job.name.take());
     job.transport = arguments.transport.clone().or(job.transport.take());
+    if !arguments.mounts.is_empty() {
+        job.mounts.clone_from(&arguments.mounts);
+        check_all(&job.mounts).map_err(|why| Fault::Usage(format!("--mount: {}", why.text())))?;
+    }
     if let Some(folder) = &arguments.folder {
         job.folder = Some(folder.to_string_lossy().into_owned());
     }

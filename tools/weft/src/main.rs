@@ -75,6 +75,9 @@ enum Tool {
     /// What gives a launcher or a rank a /dev/shm of its own
     #[command(hide = true, disable_help_flag = true)]
     DevShm(Words),
+    /// What mounts the buckets of a job, and lets its ranks in
+    #[command(hide = true, disable_help_flag = true)]
+    Mounts(Words),
     /// Measure latency, bandwidth, collectives and files; compare MPIs and transports
     #[command(disable_help_flag = true)]
     Bench(Words),
@@ -168,6 +171,7 @@ fn main() -> ExitCode {
         Tool::NodeAgent => weft_launch::node_agent::serve(),
         Tool::Bind(Words { words }) => weft_launch::bind::run(words),
         Tool::DevShm(Words { words }) => weft_launch::dev_shm::run(words),
+        Tool::Mounts(Words { words }) => weft_launch::mounts::run(words),
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
         Tool::Sim(Words { words }) => weft_netsim::run(words),

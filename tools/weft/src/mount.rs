@@ -2,15 +2,12 @@
 //! `weft mount`: becomes `weft-mount`, which is a program of its own, since it alone stands on
 //! AWS's SDK. Called by `main.rs`.
 
-use std::env;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::Command;
 
-/// Its name in the folder of `weft`, and on the PATH.
-const PROGRAM: &str = "weft-mount";
+use weft_launch::mounts::{PROGRAM, program};
 
 /// What completions and the manual know of it; the options are those of `weft-mount --help`.
 pub(crate) fn command_line() -> clap::Command {
@@ -30,10 +27,7 @@ pub(crate) fn command_line() -> clap::Command {
 
 /// Becomes `weft-mount`; answers an exit code only where that cannot be.
 pub(crate) fn run(words: Vec<OsString>) -> u8 {
-    let beside = env::current_exe().ok();
-    let beside = beside.and_then(|program| Some(program.parent()?.join(PROGRAM)));
-    let beside = beside.filter(|program| program.is_file());
-    let program = beside.unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let program = program();
     let error = Command::new(&program).args(words).exec();
     if error.kind() == ErrorKind::NotFound {
         eprintln!(

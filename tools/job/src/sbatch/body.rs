@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The commands of a script: the record, the environment, the key, the ranks, another attempt.
 
+use crate::job::Job;
 use crate::sbatch::directives;
 use crate::sbatch::script::{KEY, Script, Start};
 use crate::shell::quote;
@@ -89,6 +90,7 @@ fn command(script: &Script<'_>) -> String {
         if let Some(size) = job.shm_size {
             words.push(format!("--shm-size {size}"));
         }
+        words.extend(mounts(job));
         words.extend(script.exec_options.iter().map(|option| word(option)));
         words.push("--".to_owned());
     }
@@ -127,6 +129,10 @@ fn launcher(script: &Script<'_>) -> Vec<String> {
             words.push(format!("-x {KEY}"));
             let names = script.job.environment.keys();
             words.extend(names.map(|name| format!("-x {name}")));
+            if !script.job.mounts.is_empty() {
+                // What reaches the store, by name alone.
+                words.push("$(compgen -e AWS_ | sed 's/^/-x /')".into());
+            }
             words
         }
         Start::Hydra(path) => {
@@ -142,10 +148,17 @@ fn launcher(script: &Script<'_>) -> Vec<String> {
             if let Some(size) = script.job.shm_size {
                 words.push(format!("--shm-size {size}"));
             }
+            words.extend(mounts(script.job));
             words.extend(script.exec_options.iter().map(|option| word(option)));
             words
         }
     }
+}
+
+/// The buckets, as options of `weft exec` and `weft run`.
+fn mounts(job: &Job) -> impl Iterator<Item = String> {
+    let all = job.mounts.iter();
+    all.map(|mount| format!("--mount {}", word(&mount.to_string())))
 }
 
 /// What runs a job that failed again: Slurm does, on nodes that it chooses anew.

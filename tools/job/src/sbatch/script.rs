@@ -57,15 +57,12 @@ impl Script<'_> {
             let text = format!("{size} is given by weft exec; write transport: weft, or remove it");
             return wrong("shm_size", text);
         }
-        if let Some(mount) = job.mounts.first() {
-            return wrong(
-                "mounts",
-                format!(
-                    "a batch script cannot mount yet; mount {} at {} on the nodes, and remove the \
-                     field",
-                    mount.source, mount.target
-                ),
+        if let Some(mount) = job.mounts.first().filter(|_| !self.is_over_weft()) {
+            let text = format!(
+                "{} is mounted by weft exec; write transport: weft, or remove it",
+                mount.source
             );
+            return wrong("mounts", text);
         }
         if let Some(name) = job.environment.keys().find(|name| *name == KEY) {
             let text = format!(

@@ -8,7 +8,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use weft_job::size::ShmSize;
@@ -18,18 +18,17 @@ use weft_os::process_end::ProcessEnd;
 use weft_os::process_id;
 
 use super::answer::Answer;
-use super::{namespace, subcommand};
+use super::namespace;
 
 /// How often ranks are looked for whose end the kernel does not tell, before Linux 5.3. Chosen.
 const LOOK_MS: u16 = 1000;
 
-/// Starts a keeper with these words, and waits until it listens, or has found that another one
+/// Starts a keeper by this command, and waits until it listens, or has found that another one
 /// does. Who calls this ends then, and the keeper is a child of nobody.
 ///
 /// # Errors
 /// When a process cannot be started.
-pub(crate) fn start(words: &[&str]) -> io::Result<()> {
-    let mut keeper = subcommand::command(words)?;
+pub(crate) fn start(mut keeper: Command) -> io::Result<()> {
     keeper.current_dir("/");
     keeper.stdout(Stdio::piped()).stderr(Stdio::null());
     // It closes its end when it listens, and when it ends.
@@ -50,7 +49,7 @@ pub(crate) fn keep(name: &str, size: ShmSize, first: u32) -> io::Result<()> {
     };
     let null = std::fs::File::options().write(true).open("/dev/null")?;
     nix::unistd::dup2_stdout(&null)?;
-    let answer = match namespace::make(size.bytes()) {
+    let answer = match namespace::make(Some(size.bytes())) {
         Ok(()) => Answer::Ready(size),
         Err(refusal) => Answer::Refused {
             why: refusal.to_string(),
@@ -69,7 +68,7 @@ pub(crate) fn keep(name: &str, size: ShmSize, first: u32) -> io::Result<()> {
 
 /// The connections of the rank to its launcher among them, which would never end while a keeper
 /// has them.
-fn close_inherited() {
+pub(crate) fn close_inherited() {
     let listed = std::fs::read_dir("/proc/self/fd").map(|entries| {
         let name = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
         entries.flatten().filter_map(name).collect::<Vec<i32>>()
@@ -82,7 +81,8 @@ fn close_inherited() {
 }
 
 /// A rank that may still run.
-enum Rank {
+#[derive(Debug)]
+pub(crate) enum Rank {
     /// The kernel tells its end.
     Told(ProcessEnd),
     /// It must be looked for.
@@ -90,7 +90,13 @@ enum Rank {
 }
 
 impl Rank {
-    fn has_ended(&self) -> bool {
+    /// The process with this number.
+    pub(crate) fn of(pid: u32) -> Self {
+        ProcessEnd::of(pid).map_or(Self::Asked(pid), Self::Told)
+    }
+
+    /// Whether it has.
+    pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Told(end) => is_readable(end.as_fd()),
             Self::Asked(pid) => process_id::has_ended(*pid),
@@ -116,8 +122,7 @@ struct Keeper {
 impl Keeper {
     /// A rank that has ended already is not kept.
     fn add(&mut self, pid: u32) {
-        let rank = ProcessEnd::of(pid).map_or(Rank::Asked(pid), Rank::Told);
-        self.ranks.push(rank);
+        self.ranks.push(Rank::of(pid));
     }
 
     fn serve(mut self) -> io::Result<()> {

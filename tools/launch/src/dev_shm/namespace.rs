@@ -21,14 +21,15 @@ use super::refusal::{Refusal, Step};
 /// Where POSIX shared memory lies (shm_overview(7)).
 pub(crate) const PLACE: &str = "/dev/shm";
 /// CAP_SYS_ADMIN (linux/capability.h).
-const SYS_ADMIN: u32 = 21;
+pub(crate) const SYS_ADMIN: u32 = 21;
 
-/// Gives this process namespaces of its own, with such a `/dev/shm`. Mounts of the world outside
-/// still arrive in them, as home folders that are mounted when they are first used; none leaves.
+/// Gives this process namespaces of its own, with such a `/dev/shm`; with the one that there is
+/// where no size is given. Mounts of the world outside still arrive in them, as home folders that
+/// are mounted when they are first used; none leaves.
 ///
 /// # Errors
 /// Which step the system refused. The process must then end: it may be half way.
-pub(crate) fn make(bytes: u64) -> Result<(), Refusal> {
+pub(crate) fn make(bytes: Option<u64>) -> Result<(), Refusal> {
     let refused = |step: Step| move |error: Errno| Refusal::Step(step, error);
     let may_mount = has_capability(SYS_ADMIN);
     let (user, group) = (geteuid(), getegid());
@@ -46,6 +47,9 @@ pub(crate) fn make(bytes: u64) -> Result<(), Refusal> {
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)
         .map_err(refused(Step::Propagation))?;
+    let Some(bytes) = bytes else {
+        return Ok(());
+    };
     let options = format!("size={bytes},mode=1777");
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(

@@ -68,6 +68,14 @@ impl Plan {
         }
     }
 
+    /// What this host has allowed, where a size was asked for.
+    pub(crate) fn size(&self) -> Option<ShmSize> {
+        match self {
+            Self::Around(size, _) | Self::InRanks(size, _) => Some(*size),
+            Self::Present | Self::PresentElsewhere => None,
+        }
+    }
+
     /// Has the ranks enter, before anything else that starts them.
     pub(crate) fn before_ranks(&self, settings: &mut Settings) {
         if let Self::InRanks(size, weft) = self {

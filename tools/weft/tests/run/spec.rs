@@ -137,8 +137,8 @@ fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
         ("shm_size: 1000t", "is more than the memory here"),
         ("shm_size: 4096", "shm_size: `4096` has no unit"),
         (
-            "mounts: [{source: s3://data, target: /data}]",
-            "mounts: weft run cannot mount yet",
+            "mounts: [{source: data, target: /data}]",
+            "mounts[0].source: `data` is no bucket",
         ),
         (
             "array: {size: 50}",

@@ -1,0 +1,87 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft run --hosts` with a bucket on two hosts (tests/testbed/testbed.sh). Sourced by run.sh.
+
+TESTBED=$ROOT/tests/testbed/testbed.sh
+name='two hosts'
+if ! reason=$("$TESTBED" check); then
+    skip "$name" "$reason"
+    return 0
+elif ! BED=$("$TESTBED" up --owner $$ --direct 2>"$work/out"); then
+    report 1 "$name"
+    return 0
+fi
+trap '"$TESTBED" "$BED" down; stop_bucket_server; rm -rf --one-file-system "$work"' EXIT
+AGENT=$("$TESTBED" "$BED" agent)
+on_hosts() { # on_hosts WORDS...: a job of one rank on each host
+    timeout 90 "$TESTBED" "$BED" host a0 "$WEFT" run --quiet --mpi "$mpi" --hosts a0,b1 -n 2 \
+        --launcher "$AGENT" --timeout 60 "$@"
+}
+stop_bucket_server
+# A server that both hosts reach.
+"$TESTBED" "$BED" host a0 "$ROOT/${BUCKET_SERVER#"$ROOT/"}" --listen 10.77.0.2:9000 \
+    --bucket data >"$work/hosts-url" 2>"$work/server" &
+wait_for 10 test -s "$work/hosts-url" >"$work/out"
+BUCKET_URL=$(head -n 1 "$work/hosts-url")
+export AWS_ENDPOINT_URL=$BUCKET_URL
+control() {
+    "$TESTBED" "$BED" host a0 python3 "$ROOT/tests/bucket-server/control.py" "$BUCKET_URL/-/$2" \
+        "$1" "${@:3}"
+}
+hosts_tidy() {
+    nobody_on_hosts() {
+        ! "$TESTBED" "$BED" host a0 pgrep -af 'weft' |
+            grep -v -e bucket-server -e pgrep -e host.py -e "\[weft" &&
+            ! "$TESTBED" "$BED" host b1 pgrep -af 'weft' | grep -v -e pgrep -e host.py -e '\[weft'
+
+    }
+    wait_for 20 nobody_on_hosts && [ -z "$(ls -A "$one")" ]
+}
+
+ends 0 '' on_hosts --mount "s3://data:$one" -- \
+    sh -c "hostname >$one/of-\$(hostname); sleep 0.5; grep -c ' $one ' /proc/self/mountinfo" &&
+    [ "$(grep -c '^1$' "$work/out")" = 2 ] && [ "$(objects)" = 2 ] &&
+    hosts_tidy >>"$work/out" 2>&1
+report $? 'each of two hosts has the bucket, and all is published'
+
+ends 0 '64' on_hosts --shm-size 64m --mount "s3://data/x:$one" -- \
+    sh -c "sleep 0.5; df -m --output=size /dev/shm; ls $one" &&
+    [ "$(grep -c '^ *64$' "$work/out")" = 2 ] && hosts_tidy >>"$work/out" 2>&1
+report $? '--shm-size on both hosts beside it'
+
+rm -f "$work/started"
+ends 1 'host b1: --mount' on_hosts --mount "s3://none:$one" -- touch "$work/started" &&
+    [ ! -e "$work/started" ] && hosts_tidy >>"$work/out" 2>&1
+report $? 'a bucket that is not there is refused with the name of the host'
+
+hosts_lose() {
+    rm -f "$work/wrote"
+    on_hosts --mount "s3://data:$one" -- sh -c "[ \$(hostname) = a0 ] && sleep 2 && exit 0
+        sh -c '{ touch $work/wrote; sleep 1; printf x; kill -9 \$\$; } >$one/lost'; exit 0" \
+        >"$work/out" 2>&1 &
+    local job=$!
+    wait_for 20 test -e "$work/wrote" && faults '{"expired": true}'
+    wait "$job"
+    local ended=$?
+    no_faults
+    echo "exit code $ended"
+    [ $ended = 5 ] && grep -q 'on host b1: .*lost: lost: ' "$work/out"
+}
+hosts_lose >>"$work/out" 2>&1 && hosts_tidy >>"$work/out" 2>&1
+report $? 'what one host cannot publish makes the job fail'
+
+agent_killed() {
+    rm -f "$work"/asleep-*
+    on_hosts --mount "s3://data:$one" -- sh -c "touch $work/asleep-\$(hostname); sleep 65" \
+        >"$work/out" 2>&1 &
+    local job=$!
+    both_asleep() { [ -e "$work/asleep-a0" ] && [ -e "$work/asleep-b1" ]; }
+    wait_for 20 both_asleep && "$TESTBED" "$BED" host b1 pkill -9 -f node-agent
+    wait "$job"
+    [ $? = 4 ] && hosts_tidy
+}
+agent_killed >>"$work/out" 2>&1
+report $? 'a node agent is killed: the host counts as lost, and nothing is left'
+
+"$TESTBED" "$BED" down
+trap 'stop_bucket_server; rm -rf --one-file-system "$work"' EXIT

@@ -1,0 +1,85 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Submitted jobs with buckets, on a real Slurm. Sourced by run.sh.
+
+# shellcheck source=tests/bucket-server/server.sh
+. "$ROOT/tests/bucket-server/server.sh"
+
+# A Weft with weft-mount beside it, as after `make build-mount`.
+mounting=$work/mounting/bin/weft
+arrange_mounts() {
+    local mounter=${WEFT_MOUNT:-$ROOT/target/debug/weft-mount}
+    mkdir -p "$work/mounting/bin" "$work/bucket" && cp -r "$(dirname "$WEFT")/../lib" \
+        "$work/mounting/" && cp "$WEFT" "$mounting" && cp "$mounter" "$work/mounting/bin/weft-mount"
+}
+# control METHOD PATH [JSON]: from here, as the suite is in another folder.
+control() { python3 "$ROOT/tests/bucket-server/control.py" "$BUCKET_URL/-/$2" "$1" "${@:3}"; }
+objects() {
+    control GET state |
+        python3 -c 'import json, sys; print(json.load(sys.stdin)["data"]["objects"])'
+}
+no_mount_is_left() {
+    [ -z "$(pgrep -f "$work/mounting" || true)" ] && [ -z "$(ls -A "$work/bucket")" ]
+}
+
+script writes "printf x >$work/bucket/of-\$SLURM_PROCID" \
+    "until [ \$(cat $work/bucket/of-* | wc -c) = 4 ]; do sleep 0.1; done" \
+    "grep -c ' $work/bucket ' /proc/self/mountinfo"
+script loses "{ touch $work/wrote; sleep 2; printf x; kill -9 \$\$; } >$work/bucket/lost-0"
+script lost "$work/loses" 'exit 0'
+
+if [ ! -c /dev/fuse ]; then
+    skip 'submitted jobs with a bucket' 'there is no /dev/fuse'
+elif [ ! -x "${WEFT_MOUNT:-$ROOT/target/debug/weft-mount}" ]; then
+    skip 'submitted jobs with a bucket' 'weft-mount is not built (cargo build -p weft-daemon)'
+else
+    BUCKET_SERVER=${BUCKET_SERVER:-$ROOT/target/debug/weft-bucket-server}
+    need_bucket_server
+    arrange_mounts
+    start_bucket_server --bucket data
+    trap 'stop_bucket_server; slurm_stop; rm -rf --one-file-system "$work"' EXIT
+    export AWS_ENDPOINT_URL=$BUCKET_URL AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret
+    export AWS_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true
+    export WEFT_MPI_PATH=$ROOT/.env/mpi/$any
+    mounted() {
+        id=$("$mounting" submit -t 2 "${plain[@]}" --mount "s3://data/p:$work/bucket" "$@" \
+            2>"$work/said")
+    }
+
+    # Both nodes of this Slurm are one machine, and so each of two keepers has a mount of its own.
+    mounted -N 2 --ppn 2 -- "$work/writes" && "$WEFT" wait "$id" >"$work/out" 2>&1 &&
+        "$WEFT" logs "$id" >"$work/out" 2>&1 && [ "$(grep -c '^1$' "$work/out")" = 4 ] &&
+        [ "$(objects)" = 4 ] && wait_for 20 no_mount_is_left >>"$work/out"
+    report $? 'a submitted job has its bucket on each node, and all is published when it has ended'
+
+    mounted -n 1 -- "$work/lost" && wait_for 30 test -e "$work/wrote" >"$work/out" &&
+        faults '{"expired": true}' && ends 5 'FAILED' "$WEFT" wait "$id" && no_faults &&
+        ends 0 'not published, and lost: lost-0' "$WEFT" logs "$id" &&
+        wait_for 20 no_mount_is_left >>"$work/out"
+    status=$?
+    no_faults
+    report $status 'what cannot be published makes a submitted job fail, and its log says so'
+
+    touch "$work/bucket/occupied"
+    mounted -n 1 -- touch "$work/started"
+    ends 1 'FAILED' "$WEFT" wait "$id" && ends 0 'Give an empty folder' "$WEFT" logs "$id" &&
+        [ ! -e "$work/started" ]
+    status=$?
+    rm "$work/bucket/occupied"
+    report $status 'a folder with something in it: no rank starts, and the log says what to do'
+
+    mounted -n 1 -- "$work/slow" && wait_for 20 wait_state "$id" RUNNING &&
+        wait_for 20 grep -qs begun "slurm-$id.out" && ends 0 '' "$WEFT" cancel --wait "$id" &&
+        wait_for 40 no_mount_is_left >>"$work/out"
+    report $? 'a cancelled job leaves no mount'
+
+    "$mounting" submit --dry-run "${plain[@]}" --mount "s3://data/p:$work/bucket:ro" -- \
+        "$work/well" >"$work/out" 2>&1 &&
+        grep -qF -- "--mount s3://data/p:$work/bucket:ro" "$work/out" &&
+        ! grep -q -e weft-secret -e "$BUCKET_URL" "$work/out" &&
+        ! grep -rq -e weft-secret "$WEFT_JOBS_DIR"
+    report $? 'the script names the bucket, and neither address nor credentials'
+    stop_bucket_server
+    trap 'slurm_stop; rm -rf "$work"' EXIT
+    unset WEFT_MPI_PATH AWS_ENDPOINT_URL AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+fi

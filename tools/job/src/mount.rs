@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A mounted bucket as one word, as `--mount` takes it: `s3://bucket/prefix:/folder`, with `:ro`
+//! behind it where writing is to be refused.
+//!
+//! Read by `weft run`, `weft exec` and `weft submit`; `sbatch` writes it. What a bucket's name and
+//! a folder may be is checked as in a job file (`check.rs`).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::check;
+use crate::fault::Fault;
+use crate::job::Mount;
+use crate::node::shortened;
+
+/// Behind a mount that refuses writing.
+const READ_ONLY: &str = ":ro";
+
+impl FromStr for Mount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (rest, read_only) = match text.strip_suffix(READ_ONLY) {
+            Some(rest) => (rest, true),
+            None => (text, false),
+        };
+        // A prefix may hold `:/`; a folder seldom does.
+        let Some((source, target)) = rest.rsplit_once(":/").filter(|(left, _)| *left != "s3")
+        else {
+            return Err(format!(
+                "`{}` names no folder; write s3://BUCKET/PREFIX:/FOLDER, with :ro behind it to \
+                 refuse writing",
+                shortened(text)
+            ));
+        };
+        let mount = Self {
+            source: source.to_owned(),
+            target: format!("/{target}"),
+            read_only,
+        };
+        let checked = check_all(std::slice::from_ref(&mount));
+        checked.map_err(|fault| fault.text().to_owned())?;
+        Ok(mount)
+    }
+}
+
+impl fmt::Display for Mount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = if self.read_only { READ_ONLY } else { "" };
+        write!(f, "{}:{}{end}", self.source, self.target)
+    }
+}
+
+/// Looks at each, and whether two want the same folder.
+///
+/// # Errors
+/// The first that cannot be, with what to write.
+pub fn check_all(mounts: &[Mount]) -> Result<(), Fault> {
+    check::mounts(mounts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_is_one_word_and_read_back() {
+        for (text, source, target, read_only) in [
+            ("s3://data:/data", "s3://data", "/data", false),
+            ("s3://data/a:/b:/mnt/x:ro", "s3://data/a:/b", "/mnt/x", true),
+            ("s3://data/p/:/m", "s3://data/p/", "/m", false),
+        ] {
+            let mount: Mount = text.parse().unwrap();
+            assert_eq!((&*mount.source, &*mount.target), (source, target));
+            assert_eq!(mount.read_only, read_only);
+            assert_eq!(mount.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_mount_is_refused_with_what_to_write() {
+        for (text, said) in [
+            ("s3://data", "names no folder"),
+            ("s3://data:data", "names no folder"),
+            ("data:/mnt", "is no bucket"),
+            ("s3://DATA:/mnt", "is no bucket"),
+            ("s3://data:/mnt/../etc", "absolute path"),
+            ("s3://data:/", "absolute path"),
+        ] {
+            let refusal = text.parse::<Mount>().unwrap_err();
+            assert!(refusal.contains(said), "{text}: {refusal}");
+        }
+        let twice = ["s3://one:/m", "s3://two:/m/"].map(|text| text.parse().unwrap());
+        assert!(
+            check_all(&twice)
+                .unwrap_err()
+                .text()
+                .contains("two buckets")
+        );
+    }
+}
