@@ -397,6 +397,7 @@ impl Filesystem for Face {
         reply: ReplyEmpty,
     ) {
         let writers = Arc::clone(&self.writers);
+        writers.closing(handle.0);
         self.run(async move |files, _| {
             let closed = files.open_files.close(handle.0).await;
             writers.closed(handle.0, &closed);

@@ -7,9 +7,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use weft_files::{BucketFiles, Fault};
 
+/// Between two looks at files that are being closed. Chosen.
+const PAUSE: Duration = Duration::from_millis(5);
 /// How many lost files are named; the others are counted. Chosen: one message's worth.
 const NAMED_FILES: usize = 5;
 
@@ -19,6 +22,8 @@ struct Writer {
     ino: u64,
     /// Its name, where this mount made it.
     name: Option<String>,
+    /// The kernel has said that it is closed, and a task does that now.
+    is_closing: bool,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +49,12 @@ impl Writers {
 
     /// One more.
     pub fn opened(&self, handle: u64, ino: u64, name: Option<String>) {
-        self.state().open.insert(handle, Writer { ino, name });
+        let writer = Writer {
+            ino,
+            name,
+            is_closing: false,
+        };
+        self.state().open.insert(handle, writer);
     }
 
     /// A call on an open file ended so; what kept it from being published is remembered.
@@ -57,6 +67,20 @@ impl Writers {
         if let Some(cause) = &fault.cause {
             state.causes.entry(ino).or_insert_with(|| cause.clone());
         }
+    }
+
+    /// The kernel says that a file is closed; [`Writers::closed`] tells what came of it.
+    pub fn closing(&self, handle: u64) {
+        if let Some(writer) = self.state().open.get_mut(&handle) {
+            writer.is_closing = true;
+        }
+    }
+
+    /// Those that are open, and that nobody closes.
+    fn left_open(&self) -> Vec<u64> {
+        let state = self.state();
+        let left = state.open.iter().filter(|(_, writer)| !writer.is_closing);
+        left.map(|(&handle, _)| handle).collect()
     }
 
     /// A file was closed, and published or not. One that is written again and published then is
@@ -83,12 +107,16 @@ impl Writers {
         }
     }
 
-    /// Closes what the kernel did not say is closed.
+    /// Closes what the kernel did not say is closed, and waits for what is being closed: what comes
+    /// of that only the task knows that closes it.
     pub async fn publish_all(&self, files: &BucketFiles) {
-        let open: Vec<u64> = self.state().open.keys().copied().collect();
-        for handle in open {
+        for handle in self.left_open() {
+            self.closing(handle);
             let closed = files.open_files.close(handle).await;
             self.closed(handle, &closed);
+        }
+        while !self.state().open.is_empty() {
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -131,6 +159,11 @@ mod tests {
             writers.opened(handle, handle, Some(format!("f{handle}")));
             writers.closed(handle, &stale());
         }
+        // The end of the mount leaves to its task what is being closed.
+        writers.opened(20, 20, None);
+        writers.opened(21, 21, None);
+        writers.closing(20);
+        assert_eq!(writers.left_open(), [21]);
         let words = writers.lost_in_words().unwrap();
         assert!(words.starts_with("f10: data/a") && words.ends_with("and 2 more"));
     }
