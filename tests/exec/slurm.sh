@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # A Slurm of two nodes on this machine, without root's configuration: started for the tests and
 # ended by its process ids. Sourced by run.sh. Debian's packages slurmctld, slurmd, slurm-client and
-# slurm-wlm-basic-plugins are enough; unpacked (dpkg -x) below WEFT_SLURM_ROOT they need not be
-# installed.
+# slurm-wlm-basic-plugins are enough, unpacked (dpkg-deb -x) below WEFT_SLURM_ROOT; by default below
+# .env/slurm, where scripts/setup.sh puts them, else those that are installed.
+if [ -z "${WEFT_SLURM_ROOT:-}" ] && [ -f "$ROOT/.env/slurm/installed.txt" ]; then
+    WEFT_SLURM_ROOT=$ROOT/.env/slurm
+fi
 
 # By daemon: controller, n1, n2.
 declare -A SLURM_PROCESSES=()
@@ -96,6 +99,9 @@ slurm_is_idle() {
 slurm_stop() {
     [ ${#SLURM_PROCESSES[@]} = 0 ] && return
     kill "${SLURM_PROCESSES[@]}" 2>/dev/null
+    # A slurmd that waits for its controller does not hear a TERM.
+    slurm_has_ended() { ! kill -0 "${SLURM_PROCESSES[@]}" 2>/dev/null; }
+    wait_for 10 slurm_has_ended >/dev/null || kill -KILL "${SLURM_PROCESSES[@]}" 2>/dev/null
     wait "${SLURM_PROCESSES[@]}" 2>/dev/null
     SLURM_PROCESSES=()
 }

@@ -65,7 +65,7 @@ hosts_lose() {
     local ended=$?
     no_faults
     echo "exit code $ended"
-    [ $ended = 5 ] && grep -q 'on host b1: .*lost: lost: ' "$work/out"
+    [ $ended = 5 ] && grep -q 'on host b1: .*not published: lost: ' "$work/out"
 }
 hosts_lose >>"$work/out" 2>&1 && hosts_tidy >>"$work/out" 2>&1
 report $? 'what one host cannot publish makes the job fail'

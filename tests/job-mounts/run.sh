@@ -192,7 +192,7 @@ lost() { # lost CODE COMMAND...
     ended=$?
     no_faults
     echo "exit code $ended, wanted $1" >>"$work/out"
-    [ "$ended" = "$1" ] && grep -q 'not published, and lost: lost: ' "$work/out"
+    [ "$ended" = "$1" ] && grep -q 'not published: lost: ' "$work/out"
 }
 lost 5 run --mount "s3://data:$one" -n 1 -- sh -c "sh -c '$lose'; exit 0" &&
     tidy >>"$work/out" 2>&1
@@ -236,7 +236,7 @@ report $? 'its keeper is killed: the job fails and says so, and nothing is left'
 sleepy[3]=64
 ends_launcher() { # the launcher that weft run has started goes on by itself; it is ended, too
     killed "^$WEFT run" run --mount "s3://data:$one" -n 2 -- "${sleepy[@]}"
-    pkill -9 -f '^/usr/bin/mpiexec|/prterun|sleep 64'
+    pkill -9 -f 'mpiexec|hydra|prterun|sleep 64' # of this world alone
     tidy
 }
 ends_launcher 2>&1 | sort -u >>"$work/out"

@@ -54,7 +54,7 @@ else
 
     mounted -n 1 -- "$work/lost" && wait_for 30 test -e "$work/wrote" >"$work/out" &&
         faults '{"expired": true}' && ends 5 'FAILED' "$WEFT" wait "$id" && no_faults &&
-        ends 0 'not published, and lost: lost-0' "$WEFT" logs "$id" &&
+        ends 0 'not published: lost-0' "$WEFT" logs "$id" &&
         wait_for 20 no_mount_is_left >>"$work/out"
     status=$?
     no_faults

@@ -10,6 +10,12 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
+# Its own /dev/shm, so that all that jobs leave there is seen, and what others do is not.
+if [ "$(id -u)" = 0 ] && [ -z "${OWN_SHM:-}" ] && unshare -m true 2>/dev/null; then
+    # shellcheck disable=SC2016 # the inner shell expands
+    OWN_SHM=1 exec unshare -m sh -c 'mount -t tmpfs -o mode=1777 tmpfs /dev/shm && exec "$0" "$@"' \
+        "$0" "$@"
+fi
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 need_weft
@@ -184,6 +190,22 @@ FI_WEFT_REPORT=1 salloc "${plain[@]}" --slurm -- "$code" >"$work/out" 2>&1 && ca
     ends 2 '--timeout is not possible' salloc --slurm --timeout 9 -- "$code" &&
     ends 2 'SLURM_JOB_ID' "$WEFT" run --slurm -- "$code"
 report $? 'weft run takes the nodes of the allocation, with the word and without'
+
+# The files of examples/jobs as they stand; the programs that they name are on the PATH.
+from_file() { # from_file FILE OPTIONS...
+    PATH=$(dirname "$WEFT"):$PATH submit --spec "$ROOT/examples/jobs/$1" "${plain[@]}" "${@:2}" &&
+        "$WEFT" wait "$id" >"$work/out" 2>&1
+    local status=$?
+    cat "$work/said" >>"$work/out"
+    "$WEFT" logs "$id" >>"$work/out" 2>&1 && [ $status = 0 ] && grep -q '^8  *[0-9]' "$work/out"
+}
+from_file osu-latency.yaml
+report $? 'the example of osu_latency on two nodes'
+from_file shared-memory.json -n 2 &&
+    submit --spec "$ROOT/examples/jobs/shared-memory.json" "${plain[@]}" -n 2 -- \
+        df -m --output=size /dev/shm && "$WEFT" wait "$id" >"$work/out" 2>&1 &&
+    "$WEFT" logs "$id" >"$work/out" 2>&1 && [ "$(grep -c '^ *4096$' "$work/out")" = 2 ]
+report $? "the example of AWS Batch, and each rank has a /dev/shm of 4096 MiB"
 
 ends 1 'one of 2 ranks' srun -n 2 --mpi=pmi2 "$WEFT" exec --world 4 "${plain[@]}" -- "$work/well"
 report $? 'a world that is smaller than the job is refused'
