@@ -155,4 +155,9 @@ is_wrong_usage() {
     [ $? = 2 ] && grep -q -- --quick "$work/errors"
 }
 is_wanted usage && check usage is_wrong_usage
+
+if is_wanted hosts; then
+    # shellcheck source=tests/doctor/hosts.sh
+    . "$ROOT/tests/doctor/hosts.sh"
+fi
 summary

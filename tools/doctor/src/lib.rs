@@ -16,7 +16,7 @@
 //! - `single_copy`, `direct`, `meeting`, `heap`: what goes on between two processes; `attempt`
 //!   tries the first two with `weft` as the other process. `contact`, `network`: addresses and
 //!   datagrams. `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup`
-//!   read its files.
+//!   read its files. `bucket`: what mounting one takes.
 //! - `hosts`: the doctor on each host of a job, and what differs of their `facts`. `flows`: whether
 //!   the network between two of them limits each flow.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
@@ -31,6 +31,7 @@
 
 pub mod arguments;
 pub mod attempt;
+pub mod bucket;
 pub mod cgroup;
 pub mod check;
 pub mod contact;
@@ -212,6 +213,7 @@ fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
     checks.extend(network::checks(&tree));
     checks.extend(memory::checks(&tree));
     checks.extend(processor::checks(&tree));
+    checks.extend(bucket::checks(&tree));
     checks.extend(variables::checks(&environment));
     checks.extend(parameters::checks(
         &environment,

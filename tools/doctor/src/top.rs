@@ -4,13 +4,17 @@
 //!
 //! Called by `lib.rs`. `top/place.rs` finds a process's rank and job, `top/watch.rs` finds the
 //! endpoints and reads what they publish, `top/network.rs` what their network routes do,
-//! `top/collectives.rs` which collectives went which way,
-//! `top/rates.rs` turns two readings into rates, `top/screen.rs` writes them as text,
-//! `top/terminal.rs` owns the terminal meanwhile. Nothing here takes part in a job: it reads files.
+//! `top/collectives.rs` which collectives went which way, `top/mounts.rs` which buckets their jobs
+//! have, `top/rates.rs` turns two readings into rates, `top/screen.rs` writes them as text,
+//! `top/prometheus.rs` for Prometheus, `top/terminal.rs` owns the terminal meanwhile. Nothing here
+//! takes part in a job: it reads files.
 
 pub mod collectives;
+pub mod mount_row;
+pub mod mounts;
 pub mod network;
 pub mod place;
+pub mod prometheus;
 pub mod rates;
 pub mod reading;
 pub mod screen;
@@ -52,6 +56,9 @@ pub struct TopArguments {
     /// JSON instead of text: a line for each interval, or with --once one object
     #[arg(long)]
     pub json: bool,
+    /// Prometheus's text format, once: for a textfile collector
+    #[arg(long, conflicts_with = "json")]
+    pub prometheus: bool,
     /// What the endpoints are sorted by
     #[arg(long, value_enum, default_value_t = Order::Messages)]
     pub sort: Order,
@@ -74,7 +81,9 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Err(error) => return crate::refuse(&error),
     };
     let on_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    let outcome = if arguments.once || (!arguments.json && !on_screen) {
+    let outcome = if arguments.prometheus {
+        prometheus()
+    } else if arguments.once || (!arguments.json && !on_screen) {
         once(&arguments)
     } else if arguments.json {
         lines(&arguments)
@@ -90,6 +99,12 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             1
         }
     }
+}
+
+/// One reading: there are no rates in it.
+fn prometheus() -> std::io::Result<()> {
+    let report = Watch::default().read()?.sorted(Order::Pid);
+    std::io::stdout().write_all(prometheus::text(&report).as_bytes())
 }
 
 fn once(arguments: &TopArguments) -> std::io::Result<()> {

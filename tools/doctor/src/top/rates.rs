@@ -12,6 +12,7 @@ use weft_facts::{copy, protocol};
 use weft_ring::published::CLASS_COUNT;
 
 use super::collectives::{self, Calls};
+use super::mount_row::MountRow;
 use super::network::Network;
 use super::place::Place;
 use super::reading::Reading;
@@ -135,6 +136,8 @@ pub struct Report {
     pub interval_s: f64,
     /// The endpoints.
     pub endpoints: Vec<EndpointRow>,
+    /// The buckets that their jobs have mounted.
+    pub mounts: Vec<MountRow>,
     /// Endpoints that could not be read, with the reason.
     pub refused: Vec<String>,
 }
@@ -205,6 +208,7 @@ pub fn report(
     Report {
         interval_s: elapsed_s,
         endpoints,
+        mounts: Vec::new(),
         refused: refused.to_vec(),
     }
 }

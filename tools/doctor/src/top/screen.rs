@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use super::collectives;
+use super::mount_row::MountRow;
 use super::network::{self, Network};
 use super::rates::{Choice, EndpointRow, Order, RemoteRow, Report};
 use super::traffic::Traffic;
@@ -125,8 +126,9 @@ impl View {
             .iter()
             .map(|why| format!("not read: {why}\n"))
             .collect();
+        let mounts: Vec<String> = report.mounts.iter().map(mount).collect();
         // The title and the headings.
-        let left = room.rows.saturating_sub(2 + refused.len());
+        let left = room.rows.saturating_sub(2 + refused.len() + mounts.len());
         let groups = groups(report);
         let is_whole = groups.iter().map(Vec::len).sum::<usize>() <= left;
         let lines = if is_whole {
@@ -144,6 +146,7 @@ impl View {
         } else if !is_whole {
             text.push_str("a higher window shows all their remotes\n");
         }
+        text.extend(mounts);
         text.extend(refused);
         text
     }
@@ -193,6 +196,17 @@ impl View {
             text.to_owned()
         }
     }
+}
+
+/// A bucket in one line.
+fn mount(row: &MountRow) -> String {
+    let job = row.job.as_deref().unwrap_or("-");
+    let mode = if row.read_only { ", read-only" } else { "" };
+    let plural = if row.processes == 1 { "" } else { "es" };
+    format!(
+        "{job:<8} mount {} at {}{mode}, {} process{plural}\n",
+        row.source, row.folder, row.processes
+    )
 }
 
 /// The columns that find room, with their widths.

@@ -20,7 +20,7 @@ use weft_ring::snapshot::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
 use super::place::Place;
 use super::rates::{self, Report};
 use super::reading::Reading;
-use super::{collectives, network};
+use super::{collectives, mounts, network};
 
 /// How long an endpoint whose region cannot be opened directly is waited for: it hands the file
 /// over when it next makes progress. Chosen: an endpoint that makes any does so within
@@ -90,7 +90,8 @@ impl Watch {
         self.known
             .retain(|address, _| readings.contains_key(address));
         let elapsed_ns = now_ns.saturating_sub(self.last_ns);
-        let report = rates::report(&self.last, &readings, now_ns, elapsed_ns, &self.refused);
+        let mut report = rates::report(&self.last, &readings, now_ns, elapsed_ns, &self.refused);
+        report.mounts = mounts::of(&report.endpoints);
         (self.last, self.last_ns) = (readings, now_ns);
         Ok(report)
     }
