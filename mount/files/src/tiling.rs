@@ -116,7 +116,7 @@ impl<T> Tiling<T> {
         let asked = |stretch: &&Stretch<T>| matches!(stretch.state, State::Asked(_));
         let asked_count = self.stretches.iter().filter(asked).count();
         let limit = if self.is_narrow { 1 } else { ASKED_LIMIT };
-        let waits_for_reader = self.is_narrow && asked_count < self.stretches.len() - 1;
+        let waits_for_reader = self.is_narrow && asked_count + 1 < self.stretches.len();
         if asked_count >= limit || waits_for_reader {
             return None;
         }
