@@ -185,6 +185,36 @@ need_exports() {
     cp "$wanted" "$folder/installed.txt"
 }
 
+# need_mount_programs: libraries of Python that write on a mounted bucket.
+need_mount_programs() {
+    local folder=.env/mount-programs wanted=scripts/mount-programs.txt
+    if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
+    say "installing $wanted into $folder"
+    new_environment "$folder" --only-binary :all: -r "$wanted" ||
+        die "pip could not install $wanted"
+    cp "$wanted" "$folder/installed.txt"
+}
+
+fsx_version=0.3.2
+# Of fsx-0.3.2.crate, which holds the checksums of what it is built from.
+fsx_sha256=72680bb1e43d40729d5f6e9de5bbe604820ff51e4707e109cb5082ec67d022a2
+
+# need_mount_judge: fsx, which reads and writes at random and knows what must be there.
+need_mount_judge() {
+    local folder=.env/mount-judges crate
+    [ "$(cat "$folder/fsx.txt" 2>/dev/null)" = "$fsx_version" ] && return 0
+    say "compiling fsx $fsx_version into $folder"
+    retry cargo install --quiet --locked --root "$folder/incoming" "fsx@$fsx_version" ||
+        die "fsx could not be installed"
+    crate=$(find "${CARGO_HOME:-$HOME/.cargo}/registry/cache" \
+        -name "fsx-$fsx_version.crate" | head -n 1)
+    printf '%s  %s\n' "$fsx_sha256" "$crate" | sha256sum --check --status ||
+        die "fsx-$fsx_version.crate is not the one that this script names"
+    install -D "$folder/incoming/bin/fsx" "$folder/bin/fsx"
+    rm -rf "$folder/incoming"
+    printf '%s\n' "$fsx_version" >"$folder/fsx.txt"
+}
+
 # --- what makes packages --------------------------------------------------------------------------
 
 cargo_deb_version=3.8.0
@@ -294,4 +324,6 @@ if [ "$tier" = test ]; then
     # Reads the output of weft bench ior.
     need_tool ior-parser ior-parser 0.1.1
     need_bucket_judges
+    need_mount_programs
+    need_mount_judge
 fi

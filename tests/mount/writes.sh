@@ -131,6 +131,83 @@ committed() {
 }
 check "git makes a repository and commits" committed
 
+cheap_copy() {
+    objects big/ 1 1073741824 && remount && forget || return 1
+    local big
+    big=$(ls "$mnt/big")
+    cp "$mnt/big/$big" "$mnt/big-copy" && mv "$mnt/big-copy" "$mnt/big-moved" &&
+        [ "$(stat -c %s "$mnt/big-moved")" = 1073741824 ] &&
+        asked 'sent_bytes < 1 << 20 and written_bytes < 1 << 20 and read_bytes < 1 << 20' &&
+        cmp -n 1000000 -i 700000000 "$mnt/big/$big" "$mnt/big-moved" && rm "$mnt/big-moved"
+}
+check "cp and mv of 1 GiB move nothing through the client" cheap_copy
+
+unlinked_open() {
+    "$PYTHON" - "$mnt/moved" "$mnt/other" <<'EOF'
+import os, sys
+path, other = sys.argv[1:]
+whole = open(path, "rb").read()
+first, second = open(path, "rb"), open(path, "r+b")
+os.unlink(path)
+assert not os.path.exists(path)
+second.seek(10)
+second.write(b"unseen")
+second.flush()
+os.posix_fadvise(first.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+assert os.fstat(first.fileno()).st_size == len(whole)
+first.seek(15_000_000)
+assert first.read(1000) == whole[15_000_000:15_001_000]
+for file in (first, second):
+    file.close()
+open(path, "wb").write(whole)
+open(other, "wb").write(b"new")
+first = open(path, "rb")
+os.rename(other, path)
+first.seek(15_000_000)
+assert first.read(1000) == whole[15_000_000:15_001_000]
+assert open(path, "rb").read() == b"new"
+first.close()
+EOF
+    local ended=$?
+    [ $ended = 0 ] && hidden_are_gone
+}
+hidden_are_gone() {
+    "$PYTHON" - "$BUCKET_URL" <<'EOF'
+import boto3, sys, time
+s3 = boto3.client("s3", endpoint_url=sys.argv[1])
+for _ in range(50):
+    if not s3.list_objects_v2(Bucket="data", Prefix=".weft-unlinked").get("Contents"):
+        sys.exit()
+    time.sleep(0.1)
+sys.exit("hidden copies are left")
+EOF
+}
+check "unlinked and replaced files are read on while they are open" unlinked_open
+
+locked() {
+    "$PYTHON" - "$mnt/lock" <<'EOF'
+import fcntl, os, subprocess, sys
+path = sys.argv[1]
+open(path, "w").close()
+other = '''
+import fcntl, sys
+file = open(sys.argv[1], "r+")
+try:
+    getattr(fcntl, sys.argv[2])(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    sys.exit(7)
+'''
+for call in ("flock", "lockf"):
+    with open(path, "r+") as file:
+        getattr(fcntl, call)(file, fcntl.LOCK_EX)
+        taken = subprocess.run([sys.executable, "-c", other, path, call]).returncode
+        assert taken == 7, (call, taken)
+    free = subprocess.run([sys.executable, "-c", other, path, call]).returncode
+    assert free == 0, (call, free)
+EOF
+}
+check "flock and fcntl locks exclude programs of this host" locked
+
 killed_writing() {
     printf 'old' >"$mnt/half" && stored half <(printf old) || return 1
     "$PYTHON" - "$mnt/half" "$work/half-way" <<'EOF' &

@@ -7,19 +7,20 @@ use std::ffi::OsStr;
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use fuser::{
-    BsdFileFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite,
-    Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
+    ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use tokio::runtime::Handle;
-use weft_files::{Attributes, BucketFiles, Kind};
+use weft_files::{BucketFiles, Place};
 
-use crate::shown::{Owner, done, dots, errno, file_type, mode, named, process_of, text};
+use crate::listed::{read_entries, read_names};
+use crate::shown::{Owner, done, errno, mode, named, process_of, text};
 use crate::writers::Writers;
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
@@ -32,6 +33,8 @@ const BACKGROUND_REQUESTS: u16 = 128;
 /// What statfs(2) shows: a bucket has no end.
 const ENDLESS_BLOCKS: u64 = 1 << 50;
 const BLOCK_BYTES: u32 = 4096;
+/// Whole pages, in 32 bits.
+const LARGEST_COPY_BYTES: u64 = 1 << 31;
 
 /// The file system that the kernel sees.
 pub struct Face {
@@ -356,6 +359,35 @@ impl Filesystem for Face {
     }
 
     // structure: allow arguments because FUSE's trait has them
+    fn copy_file_range(
+        &self,
+        _request: &Request,
+        _ino_from: INodeNo,
+        from: FileHandle,
+        from_offset: u64,
+        _ino_to: INodeNo,
+        to: FileHandle,
+        to_offset: u64,
+        length: u64,
+        _flags: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        // The answer has 32 bits.
+        let length = length.min(LARGEST_COPY_BYTES);
+        self.run(async move |files, _| {
+            let place = |handle: FileHandle, offset| Place {
+                handle: handle.0,
+                offset,
+            };
+            let (from, to) = (place(from, from_offset), place(to, to_offset));
+            match files.open_files.copy_range(from, to, length).await {
+                Ok(copied) => reply.written(copied as u32),
+                Err(fault) => reply.error(errno("copy_file_range", &fault)),
+            }
+        });
+    }
+
+    // structure: allow arguments because FUSE's trait has them
     fn read(
         &self,
         _request: &Request,
@@ -418,34 +450,9 @@ impl Filesystem for Face {
         _ino: INodeNo,
         handle: FileHandle,
         offset: u64,
-        mut reply: ReplyDirectory,
+        reply: ReplyDirectory,
     ) {
-        self.run(async move |files, _| {
-            let dots = dots(&files, handle.0, offset);
-            for (next, ino, name) in dots {
-                if reply.add(INodeNo(ino), next, FileType::Directory, name) {
-                    reply.ok();
-                    return;
-                }
-            }
-            let index = offset.saturating_sub(2) as usize;
-            let read = files
-                .folders
-                .read(handle.0, index, false, |index, entry| {
-                    let next = index as u64 + 3;
-                    !reply.add(
-                        INodeNo(entry.ino),
-                        next,
-                        file_type(entry.kind),
-                        &*entry.name,
-                    )
-                })
-                .await;
-            match read {
-                Ok(()) => reply.ok(),
-                Err(fault) => reply.error(errno("readdir", &fault)),
-            }
-        });
+        self.run(async move |files, _| read_names(&files, handle.0, offset, reply).await);
     }
 
     fn readdirplus(
@@ -454,40 +461,10 @@ impl Filesystem for Face {
         _ino: INodeNo,
         handle: FileHandle,
         offset: u64,
-        mut reply: ReplyDirectoryPlus,
+        reply: ReplyDirectoryPlus,
     ) {
         self.run(async move |files, owner| {
-            for (next, ino, name) in dots(&files, handle.0, offset) {
-                // The kernel takes neither into account (fuse_direntplus_link in dir.c of Linux).
-                let attributes = owner.attributes(&Attributes {
-                    ino,
-                    kind: Kind::Folder,
-                    size_bytes: 0,
-                    modified: std::time::UNIX_EPOCH,
-                });
-                let ttl = Duration::ZERO;
-                if reply.add(INodeNo(ino), next, name, &ttl, &attributes, Generation(0)) {
-                    reply.ok();
-                    return;
-                }
-            }
-            let index = offset.saturating_sub(2) as usize;
-            let read = files
-                .folders
-                .read(handle.0, index, true, |index, entry| {
-                    let next = index as u64 + 3;
-                    let known = entry.entry.as_ref();
-                    let known = known.expect("attributes were asked for");
-                    let attributes = owner.attributes(&known.attributes);
-                    let ino = attributes.ino;
-                    let (valid, name) = (&known.valid, &*entry.name);
-                    !reply.add(ino, next, name, valid, &attributes, Generation(0))
-                })
-                .await;
-            match read {
-                Ok(()) => reply.ok(),
-                Err(fault) => reply.error(errno("readdir", &fault)),
-            }
+            read_entries(&files, owner, handle.0, offset, reply).await;
         });
     }
 

@@ -7,6 +7,7 @@
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
 //! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: what they answer.
 //! - [`joining`]: the other mounts of a job.
+//! - [`listed`]: open folders as the kernel reads them.
 //! - [`writers`]: what is open for writing, and what could not be published.
 //! - [`log`]: where messages go.
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@
 mod background;
 mod face;
 mod joining;
+mod listed;
 mod log;
 mod options;
 mod place;

@@ -34,7 +34,7 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     let runtime = Runtime::new().map_err(system("cannot start threads"))?;
     let store = runtime.block_on(reach(options, &bucket, &prefix))?;
     let store: Arc<dyn Store> = Arc::new(store);
-    let writes = stage(options, &runtime, &store, (&bucket, &prefix))?;
+    let writes = stage(options, &runtime, &store, &format!("{bucket}/{prefix}"))?;
     let settings = Settings {
         prefix: prefix.clone(),
         ttl: options.metadata_ttl,
@@ -146,12 +146,12 @@ fn stage(
     options: &Options,
     runtime: &Runtime,
     store: &Arc<dyn Store>,
-    (bucket, prefix): (&str, &str),
+    place: &str,
 ) -> Result<Writes, Trouble> {
     let endpoint = options.reach.address().unwrap_or_default();
     let session = SessionMark {
         version: 1,
-        place: format!("{endpoint} {bucket}/{prefix}"),
+        place: format!("{endpoint} {place}"),
         folder: options.directory.clone(),
         process: std::process::id(),
     };

@@ -36,7 +36,9 @@ pub enum Trouble {
         error: std::io::Error,
     },
     /// There is no place for what is written.
-    #[error("cannot stage writes in {}: {error}. Name another folder with --stage", folder.display())]
+    #[error(
+        "cannot stage writes in {}: {error}. Name another folder with --stage", folder.display()
+    )]
     Stage {
         /// As it was given.
         folder: PathBuf,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use weft_store::Store;
+use weft_store::{Condition, ETag, ObjectInfo, Store};
 
 use crate::attributes::Entry;
 use crate::changes::{Changes, Name};
@@ -18,10 +18,19 @@ use crate::job_store::JobStore;
 use crate::names;
 use crate::nodes::Body;
 use crate::open_files::OpenFiles;
+use crate::open_names;
 use crate::search;
 use crate::sources::Disk;
 use crate::version::Version;
 use crate::words::Question;
+
+/// What a rename finds at its new name.
+struct Target {
+    /// The object there.
+    info: Option<ObjectInfo>,
+    /// It may be replaced.
+    may_replace: bool,
+}
 
 /// Files and folders over a store.
 pub struct BucketFiles {
@@ -139,11 +148,17 @@ impl BucketFiles {
     /// `IsFolder`, `NotFound`.
     pub async fn unlink(&self, old: Name<'_>) -> Result<(), Fault> {
         let ino = self.core.nodes().find(old.parent, old.name);
-        self.changes.unlink(old).await?;
-        match ino {
-            Some(ino) => self.open_files.settle(ino, true).await,
-            None => Ok(()),
+        let Some(ino) = ino else {
+            return self.changes.unlink(old, true).await;
+        };
+        if self.core.nodes().file(ino).is_none() {
+            return Err(Reason::IsFolder.into());
         }
+        let is_only_here = open_names::is_only_here(&self.open_files, ino).await;
+        open_names::part_from_name(&self.open_files, ino).await?;
+        self.changes.unlink(old, !is_only_here).await?;
+        self.core.gone(ino);
+        Ok(())
     }
 
     /// Gives a file or a folder another name. What is being written to the file is published first.
@@ -162,16 +177,70 @@ impl BucketFiles {
             let find = |name: Name<'_>| nodes.find(name.parent, name.name);
             (find(old), find(new))
         };
+        if from.is_some() && from == to {
+            return Ok(());
+        }
+        let target = self.changes.check_rename(old, new, may_replace).await?;
+        let to = to.filter(|ino| self.core.nodes().file(*ino).is_some());
+        let is_target_only_here = match to {
+            Some(to) => open_names::is_only_here(&self.open_files, to).await,
+            None => false,
+        };
+        if let Some(to) = to {
+            open_names::part_from_name(&self.open_files, to).await?;
+        }
+        let target = Target {
+            info: target.filter(|_| !is_target_only_here),
+            may_replace,
+        };
+        let renamed = self
+            .rename_from(from, (old, new), target, may_replace)
+            .await;
+        if let Some(to) = to.filter(|_| renamed.is_ok()) {
+            self.core.gone(to);
+        }
+        renamed
+    }
+
+    /// The same, once the target is out of the way.
+    async fn rename_from(
+        &self,
+        from: Option<u64>,
+        old: Name<'_>,
+        new: Name<'_>,
+        target: Target,
+    ) -> Result<(), Fault> {
         if let Some(from) = from {
-            self.open_files.settle(from, false).await?;
+            let key = format!("{}{}", self.core.key(new.parent)?, new.name);
+            let when = match &target.info {
+                Some(info) => Condition::IfMatch(info.etag.clone()),
+                None => Condition::IfAbsent,
+            };
+            if open_names::rename_staged(&self.open_files, from, &key, &when).await? {
+                self.changes.renamed_staged(from, old, new);
+                return Ok(());
+            }
+            open_names::settle(&self.open_files, from).await?;
         }
-        if let Some(to) = to.filter(|to| may_replace && from != Some(*to)) {
-            self.open_files.settle(to, true).await?;
+        let mut open = from.map_or(Vec::new(), |from| {
+            open_names::open_below(&self.open_files, from)
+        });
+        for ino in &open {
+            open_names::settle(&self.open_files, *ino).await?;
         }
-        let etag = from.and_then(|ino| Some(self.core.nodes().file(ino)?.info.etag.clone()));
-        self.changes.rename(old, new, may_replace).await?;
-        if let Some((from, etag)) = from.zip(etag) {
-            self.open_files.renamed(from, &etag).await;
+        open.extend(from);
+        let etags: Vec<(u64, ETag)> = {
+            let mut nodes = self.core.nodes();
+            let etag = |ino: u64| Some((ino, nodes.file(ino)?.info.etag.clone()));
+            open.into_iter().filter_map(etag).collect()
+        };
+        self.changes.rename(old, new, target.may_replace).await?;
+        for (ino, etag) in etags {
+            if from != Some(ino) {
+                // Copies may have other entity tags.
+                search::look_again(&self.core, ino).await?;
+            }
+            open_names::renamed(&self.open_files, ino, &etag).await;
         }
         Ok(())
     }

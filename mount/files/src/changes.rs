@@ -7,19 +7,15 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
-use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError, Upload};
+use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
 
 use crate::attributes::Entry;
 use crate::core::Core;
 use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::{self, Listed};
-use crate::part_copies::PartCopies;
+use crate::object_copies::{Source, copy_object};
 use crate::search::{self, PAGE_KEYS};
 
-/// S3's largest copy in one request; more is copied in parts.
-const COPY_BYTES: u64 = 5 << 30;
-/// Chosen: the parts of a larger one.
-const COPY_PART_BYTES: u64 = 1 << 30;
 /// Chosen: objects of a folder that are copied, or removed, side by side.
 const SIDE_BY_SIDE: usize = 32;
 
@@ -73,17 +69,19 @@ impl Changes {
         }
     }
 
-    /// Removes a file's object.
+    /// Removes a file's object, if the store has one.
     ///
     /// # Errors
     /// `IsFolder`, `NotFound`.
-    pub async fn unlink(&self, old: Name<'_>) -> Result<(), Fault> {
+    pub async fn unlink(&self, old: Name<'_>, is_stored: bool) -> Result<(), Fault> {
         let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
         if listed == Listed::Folder {
             return Err(Reason::IsFolder.into());
         }
         let key = format!("{}{}", self.core.key(old.parent)?, old.name);
-        self.core.store.delete(&key, &Condition::Always).await?;
+        if is_stored {
+            self.core.store.delete(&key, &Condition::Always).await?;
+        }
         self.gone(old);
         Ok(())
     }
@@ -144,34 +142,65 @@ impl Changes {
         }
     }
 
+    /// Whether a rename may be done; the object that it replaces.
+    ///
+    /// # Errors
+    /// As [`Changes::rename`].
+    pub async fn check_rename(
+        &self,
+        old: Name<'_>,
+        new: Name<'_>,
+        may_replace: bool,
+    ) -> Result<Option<ObjectInfo>, Fault> {
+        names::check(new.name)?;
+        let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
+        let target = search::find(&self.core, new.parent, new.name).await?;
+        let target = target.map(|(target, _)| target);
+        match (listed, target) {
+            (_, Some(_)) if !may_replace => Err(Reason::Exists.into()),
+            (Listed::File(_), Some(Listed::Folder)) => Err(Reason::IsFolder.into()),
+            (Listed::Folder, Some(Listed::File(_))) => Err(Reason::NotFolder.into()),
+            (_, Some(Listed::File(info))) => Ok(Some(info)),
+            _ => Ok(None),
+        }
+    }
+
+    /// A file of which the store has nothing has another name now.
+    pub fn renamed_staged(&self, ino: u64, old: Name<'_>, new: Name<'_>) {
+        let info = {
+            let mut nodes = self.core.nodes();
+            nodes.file(ino).map(|file| file.info.clone())
+        };
+        let Some(listed) = info.map(Listed::File) else {
+            return;
+        };
+        let mut nodes = self.core.nodes();
+        nodes.rename((old.parent, old.name), (new.parent, new.name), &listed);
+        if let Some(folder) = nodes.folder(new.parent) {
+            folder.own.insert(new.name.into(), listed);
+        }
+        drop(nodes);
+        self.gone(old);
+    }
+
     /// Gives a file or a folder another name. What has that name is replaced, if it may be.
     ///
     /// # Errors
-    /// `Exists` where nothing may be replaced; `NotEmpty`, `IsFolder`, `NotFolder`; `Stale` where
-    /// somebody else wrote the object meanwhile.
+    /// After [`Changes::check_rename`]: `NotEmpty`; `Exists` where somebody else made it meanwhile;
+    /// `Stale` where somebody else wrote the object.
     pub async fn rename(
         &self,
         old: Name<'_>,
         new: Name<'_>,
         may_replace: bool,
     ) -> Result<(), Fault> {
-        names::check(new.name)?;
-        if (old.parent, old.name) == (new.parent, new.name) {
-            return Ok(());
-        }
         let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
         let target = search::find(&self.core, new.parent, new.name).await?;
         let target = target.map(|(target, _)| target);
         let from = format!("{}{}", self.core.key(old.parent)?, old.name);
         let to = format!("{}{}", self.core.key(new.parent)?, new.name);
-        match (&listed, &target) {
-            (_, Some(_)) if !may_replace => return Err(Reason::Exists.into()),
-            (Listed::File(_), Some(Listed::Folder)) => return Err(Reason::IsFolder.into()),
-            (Listed::Folder, Some(Listed::File(_))) => return Err(Reason::NotFolder.into()),
-            (Listed::Folder, Some(Listed::Folder)) => {
-                self.must_be_empty(new, &format!("{to}/")).await?;
-            }
-            _ => {}
+        if listed == Listed::Folder && target == Some(Listed::Folder) {
+            self.must_be_empty(new, &format!("{to}/")).await?;
         }
         let at = Instant::now();
         let moved = match listed {
@@ -254,13 +283,6 @@ impl Changes {
     }
 }
 
-/// An object that is copied.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    key: &'a str,
-    info: &'a ObjectInfo,
-}
-
 type Tasks = JoinSet<Result<ETag, StoreError>>;
 
 async fn add<F>(tasks: &mut Tasks, task: F, core: &Core) -> Result<(), StoreError>
@@ -303,40 +325,6 @@ async fn move_object(
     })?;
     delete_same(core, from.key, &from.info.etag).await?;
     Ok(copied)
-}
-
-async fn copy_object(
-    core: &Core,
-    from: Source<'_>,
-    to: &str,
-    when: &Condition,
-) -> Result<ETag, StoreError> {
-    if from.info.size_bytes <= COPY_BYTES {
-        return core.store.copy(from.key, &from.info.etag, to, when).await;
-    }
-    let upload = core.store.begin(to).await?;
-    let done = copy_parts(core, from, &upload, when).await;
-    if done.is_err() {
-        // What the abort leaves is found by whoever lists the bucket's uploads.
-        let _ = core.store.abort(&upload).await;
-    }
-    done
-}
-
-async fn copy_parts(
-    core: &Core,
-    from: Source<'_>,
-    upload: &Upload,
-    when: &Condition,
-) -> Result<ETag, StoreError> {
-    let copy = PartCopies {
-        store: &*core.store,
-        upload,
-        source: (from.key, &from.info.etag),
-        most_bytes: COPY_PART_BYTES,
-    };
-    let parts = copy.of(from.info.size_bytes).await?;
-    core.store.complete(upload, &parts, when).await
 }
 
 /// Removes an object if it is still the one that was copied; stores without that condition remove

@@ -114,6 +114,21 @@ impl Core {
         Ok(format!("{}{path}", self.settings.prefix))
     }
 
+    /// The node's name is gone; what is known of it stays.
+    pub fn gone(&self, ino: u64) {
+        let mut nodes = self.nodes();
+        if let Some(file) = nodes.file(ino) {
+            file.is_gone = true;
+        }
+        let name = nodes.get(ino).map(|node| (node.parent, node.name.clone()));
+        if let Some((parent, name)) = name {
+            // Unless another node has the name by now.
+            if nodes.find(parent, &name) == Some(ino) {
+                nodes.unname(parent, &name);
+            }
+        }
+    }
+
     /// Waits until nobody else lists the folder.
     pub async fn listing_turn(&self, ino: u64) -> OwnedMutexGuard<()> {
         let turn = {

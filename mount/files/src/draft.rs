@@ -198,7 +198,7 @@ impl Draft {
             return Ok(Bytes::new());
         }
         let mut whole = BytesMut::zeroed((end - offset) as usize);
-        let stretches = state.file.content.stretches(Range::new(offset, end));
+        let stretches = state.file.content.places.stretches(Range::new(offset, end));
         let place = |at: Range| (at.start - offset) as usize..(at.end - offset) as usize;
         for stretch in &stretches {
             if let Some(Source::Staged(at)) = stretch.source {
@@ -227,7 +227,7 @@ impl Draft {
     /// Where a range lies, if all of it is in one object: for copies inside the store.
     pub async fn in_one_object(&self, range: Range) -> Option<(Arc<Version>, u64)> {
         let state = self.state.lock().await;
-        let stretches = state.file.content.stored(range);
+        let stretches = state.file.content.places.stored(range);
         match &stretches[..] {
             [one] => match &one.source {
                 Some(Source::Object(version, at)) => Some((Arc::clone(version), *at)),
@@ -235,11 +235,6 @@ impl Draft {
             },
             _ => None,
         }
-    }
-
-    /// How long the file is.
-    pub async fn size(&self) -> u64 {
-        self.state.lock().await.file.content.size()
     }
 
     /// Makes what was written the object. Nothing is done if nothing was written.
@@ -297,14 +292,14 @@ impl Draft {
         Ok(true)
     }
 
-    /// The object was renamed, and has this content now.
-    pub async fn renamed(&self, version: &Arc<Version>, old: &ETag) {
+    /// An object that it was made of, or which it was itself, lies elsewhere now.
+    pub async fn moved(&self, version: &Arc<Version>, old: &ETag, is_renamed: bool) {
         let mut state = self.state.lock().await;
-        state.file.content.when = When::Match(version.etag.as_str().to_owned());
-        state
-            .file
-            .content
-            .moved(|one| (one.etag == *old).then(|| Arc::clone(version)));
+        if is_renamed {
+            state.file.content.when = When::Match(version.etag.as_str().to_owned());
+        }
+        let places = &mut state.file.content.places;
+        places.moved(|one| (one.etag == *old).then(|| Arc::clone(version)));
     }
 
     /// The name is gone: nothing is published any more.

@@ -53,11 +53,6 @@ impl Drafts {
         self.table().get(&ino).map(|entry| Arc::clone(&entry.draft))
     }
 
-    /// All nodes that have one.
-    pub fn numbers(&self) -> Vec<u64> {
-        self.table().keys().copied().collect()
-    }
-
     /// The draft of a node, for one writer more.
     pub fn share(&self, ino: u64) -> Option<Arc<Draft>> {
         let mut table = self.table();

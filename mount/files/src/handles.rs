@@ -39,6 +39,11 @@ impl<T> Open<T> {
         self.lock().1.get(&handle).cloned().ok_or(Reason::NotOpen)
     }
 
+    /// All that is open.
+    pub fn all(&self) -> Vec<Arc<T>> {
+        self.lock().1.values().cloned().collect()
+    }
+
     /// Closes.
     pub fn remove(&self, handle: u64) -> Option<Arc<T>> {
         self.lock().1.remove(&handle)

@@ -5,9 +5,12 @@
 //! A call goes through these modules:
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
 //! - [`folders`]: the calls on open folders; [`open_files`]: those on open files.
-//! - [`changes`]: the calls that change names; [`part_copies`]: objects too large for one copy.
+//! - [`changes`]: the calls that change names; [`object_copies`]: objects that the store
+//!   copies.
 //! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes
 //!   on this host's disk, until they are published.
+//! - [`open_names`]: what becomes of open files when names change; [`hidden`]: those whose names
+//!   are gone.
 //! - [`search`]: finds a name in the store, with as few requests as that takes.
 //! - [`core`]: what they all share.
 //! - [`nodes`]: inodes, and what is known of each folder's names, and since when.
@@ -34,14 +37,16 @@ pub mod fault;
 pub mod folders;
 mod guess;
 mod handles;
+mod hidden;
 pub mod job;
 pub mod job_store;
 mod listing;
 mod names;
 mod nodes;
+mod object_copies;
 pub mod open_files;
+mod open_names;
 mod owners;
-mod part_copies;
 mod pieces;
 mod reader;
 mod search;
@@ -60,5 +65,5 @@ pub use fault::{Fault, Reason};
 pub use folders::FolderEntry;
 pub use job::{Job, Neighbours};
 pub use job_store::JobStore;
-pub use open_files::{Mode, Opened};
+pub use open_files::{Mode, Opened, Place};
 pub use sources::Disk;

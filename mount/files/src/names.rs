@@ -10,6 +10,9 @@ use crate::fault::Reason;
 /// NAME_MAX of Linux.
 pub const NAME_BYTES: usize = 255;
 
+/// The folder, in the mount's own, of what the mount needs for itself; it is not shown.
+pub const HIDDEN: &str = ".weft-unlinked";
+
 /// What a listing says of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listed {
@@ -29,7 +32,7 @@ pub type Named = (Box<str>, Listed);
 pub fn check(name: &str) -> Result<(), Reason> {
     match name {
         _ if name.len() > NAME_BYTES => Err(Reason::NameTooLong),
-        "" | "." | ".." => Err(Reason::Invalid),
+        "" | "." | ".." | HIDDEN => Err(Reason::Invalid),
         _ if name.contains(['/', '\0']) => Err(Reason::Invalid),
         _ => Ok(()),
     }
@@ -53,6 +56,7 @@ pub fn of_page(page: &Page, prefix: &str) -> (Vec<Named>, usize) {
     for folder in &page.folders {
         let name = folder.strip_prefix(prefix);
         match name.and_then(|name| name.strip_suffix('/')) {
+            Some(HIDDEN) => {}
             Some(name) if check(name).is_ok() => names.push((name.into(), Listed::Folder)),
             _ => nameless += 1,
         }

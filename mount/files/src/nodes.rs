@@ -54,6 +54,8 @@ pub struct File {
     pub is_lost: bool,
     /// Its last content was written by this mount.
     pub is_written_here: bool,
+    /// Its name is gone; it lives while it is open.
+    pub is_gone: bool,
     /// Somebody writes it: what is known here is newer than the store.
     pub is_draft: bool,
 }
@@ -241,6 +243,18 @@ impl Nodes {
         Some(path)
     }
 
+    /// Whether a node is in a folder, or in a folder of it.
+    pub fn is_below(&self, ino: u64, folder: u64) -> bool {
+        let mut at = ino;
+        while let Some(node) = self.by_number.get(&at).filter(|_| at != ROOT) {
+            if node.parent == folder {
+                return true;
+            }
+            at = node.parent;
+        }
+        false
+    }
+
     /// The number that a name would have: from its path and kind, so that readdir(3) and stat(2)
     /// agree, and that it is the same when the kernel forgets it and asks again.
     pub fn number(&self, parent: u64, name: &str, kind: Kind) -> u64 {
@@ -268,7 +282,7 @@ impl Nodes {
         if let Some(node) = self.by_number.get_mut(&ino) {
             node.lookups += 1;
             if let (Body::File(file), Listed::File(info)) = (&mut node.body, listed) {
-                if file.at <= at && !file.is_draft {
+                if file.at <= at && !file.is_draft && !file.is_gone {
                     file.info = info.clone();
                     file.at = at;
                 }
@@ -284,6 +298,7 @@ impl Nodes {
                 is_lost: false,
                 is_written_here: false,
                 is_draft: false,
+                is_gone: false,
             }),
         };
         let node = Node {

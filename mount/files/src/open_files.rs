@@ -14,6 +14,7 @@ use crate::draft::{Draft, Origin};
 use crate::drafts::Drafts;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
+use crate::hidden::Hidden;
 use crate::job::Job;
 use crate::names::{self, Listed};
 use crate::pieces::Pieces;
@@ -26,22 +27,38 @@ use crate::version::Version;
 /// for any time.
 const SAME_MOMENT: Duration = Duration::from_millis(100);
 
+/// Chosen: what is shorter costs less to read and write than to copy by a request.
+const LEAST_COPY_BYTES: u64 = 1 << 20;
+
 /// A file that is open.
-struct OpenFile {
-    ino: u64,
+pub(crate) struct OpenFile {
+    /// The node's number.
+    pub(crate) ino: u64,
     reader: Mutex<Arc<Reader>>,
     /// Of who may write.
     draft: Option<Arc<Draft>>,
     mode: Mode,
 }
 
+impl OpenFile {
+    /// The content with the tag `old` lies elsewhere now.
+    pub(crate) fn read_of(&self, version: &Arc<Version>, old: Option<&ETag>) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        if old.is_some_and(|old| old == reader.etag()) {
+            *reader = Arc::new(Reader::new(Arc::clone(version)));
+        }
+    }
+}
+
 /// The open files of a mount.
 pub struct OpenFiles {
-    core: Arc<Core>,
-    open: Open<OpenFile>,
+    pub(crate) core: Arc<Core>,
+    pub(crate) open: Open<OpenFile>,
     pieces: Pieces,
     /// Files that are being written, or wait to be published.
     drafts: Arc<Drafts>,
+    /// Files that are open, and whose names are gone.
+    pub(crate) hidden: Hidden,
 }
 
 /// A file was opened.
@@ -51,6 +68,15 @@ pub struct Opened {
     pub handle: u64,
     /// The content is the one whose pages the kernel may hold.
     pub keeps_pages: bool,
+}
+
+/// A place in an open file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Of the file.
+    pub handle: u64,
+    /// In bytes.
+    pub offset: u64,
 }
 
 /// How a file is opened.
@@ -73,6 +99,7 @@ impl OpenFiles {
         let pieces = Pieces::new(store, runtime, core.settings.cache_bytes);
         Self {
             drafts: Arc::new(Drafts::new(Arc::clone(&core))),
+            hidden: Hidden::new(Arc::clone(&core)),
             core,
             open: Open::default(),
             pieces,
@@ -100,7 +127,8 @@ impl OpenFiles {
         read.map(|(bytes, _)| bytes)
     }
 
-    fn draft(&self, ino: u64) -> Option<Arc<Draft>> {
+    /// Of a file that is being written.
+    pub(crate) fn draft(&self, ino: u64) -> Option<Arc<Draft>> {
         self.drafts.get(ino)
     }
 
@@ -135,7 +163,7 @@ impl OpenFiles {
     }
 
     /// The content of a file now.
-    fn version(&self, ino: u64) -> Result<Version, Fault> {
+    pub(crate) fn version(&self, ino: u64) -> Result<Version, Fault> {
         let key = self.core.key(ino)?;
         let mut nodes = self.core.nodes();
         let Some(file) = nodes.file(ino) else {
@@ -253,7 +281,9 @@ impl OpenFiles {
         let was_written_here = {
             let mut nodes = self.core.nodes();
             let node = nodes.file(file.ino);
-            node.is_some_and(|node| node.is_written_here && node.info.etag != *reader.etag())
+            node.is_some_and(|node| {
+                node.is_written_here && !node.is_gone && node.info.etag != *reader.etag()
+            })
         };
         if was_written_here {
             *reader = Arc::new(Reader::new(Arc::new(self.version(file.ino)?)));
@@ -306,29 +336,40 @@ impl OpenFiles {
         told(draft, done).await
     }
 
-    /// Publishes what is written to a node by anybody, or says that its name is gone.
+    /// Copies a range of one open file to another one inside the store; how many bytes.
     ///
     /// # Errors
-    /// Those of publishing.
-    pub async fn settle(&self, ino: u64, is_gone: bool) -> Result<(), Fault> {
-        match self.draft(ino) {
-            Some(draft) if is_gone => {
-                draft.unlink().await;
-                Ok(())
-            }
-            Some(draft) => draft.publish().await,
-            None => Ok(()),
+    /// `Unsupported` where their bytes must pass through the client: ranges that are short, or
+    /// that the store does not have; `NotOpen`.
+    pub async fn copy_range(&self, from: Place, to: Place, most: u64) -> Result<u64, Fault> {
+        let (source, target) = (self.open.get(from.handle)?, self.open.get(to.handle)?);
+        let draft = target.draft.as_ref().ok_or(Reason::NotOpen)?;
+        if source.ino == target.ino {
+            return Err(Reason::Unsupported.into());
         }
-    }
-
-    /// A file that may be being written was renamed; it had this entity tag.
-    pub async fn renamed(&self, ino: u64, old: &ETag) {
-        let Some(draft) = self.draft(ino) else {
-            return;
+        let version = Arc::new(self.version(source.ino)?);
+        let size = version.size_bytes;
+        if from.offset >= size {
+            return Ok(0);
+        }
+        let range = Range::new(
+            from.offset,
+            size.min(from.offset.saturating_add(most.max(1))),
+        );
+        if range.byte_count() < LEAST_COPY_BYTES {
+            return Err(Reason::Unsupported.into());
+        }
+        let (version, at) = match self.draft(source.ino) {
+            Some(draft) => draft
+                .in_one_object(range)
+                .await
+                .ok_or(Reason::Unsupported)?,
+            None if version.etag == *self.reader(&source)?.etag() => (version, range.start),
+            None => return Err(Reason::Unsupported.into()),
         };
-        if let Ok(version) = self.version(ino) {
-            draft.renamed(&Arc::new(version), old).await;
-        }
+        let there = Range::new(at, at + range.byte_count());
+        draft.copy(to.offset, &version, there).await?;
+        Ok(range.byte_count())
     }
 
     /// Makes a file `size` bytes long, whether it is open or not.
@@ -361,6 +402,14 @@ impl OpenFiles {
         let Some(file) = self.open.remove(handle) else {
             return Ok(());
         };
+        let closed = self.close_draft(&file).await;
+        if !self.open.all().iter().any(|other| other.ino == file.ino) {
+            self.hidden.closed(file.ino).await;
+        }
+        closed
+    }
+
+    async fn close_draft(&self, file: &OpenFile) -> Result<(), Fault> {
         let Some(draft) = &file.draft else {
             return Ok(());
         };

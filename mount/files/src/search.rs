@@ -150,12 +150,25 @@ async fn ask_for_name(core: &Core, parent: u64, prefix: &str, name: &str) -> Res
     }
 }
 
+/// Asks for a file whose object was moved with its folder, whoever writes it.
+pub async fn look_again(core: &Core, ino: u64) -> Result<(), Fault> {
+    let key = core.key(ino)?;
+    let at = Instant::now();
+    let info = core.store.head(&key).await?;
+    if let Some(file) = core.nodes().file(ino) {
+        file.info = info;
+        file.at = at;
+    }
+    Ok(())
+}
+
 /// Asks for a file that was last seen longer than `ttl` ago.
 pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> {
     let key = {
         let mut nodes = core.nodes();
         match &mut nodes.get_mut(ino).ok_or(Reason::Stale)?.body {
-            Body::File(file) if !file.is_draft && (file.is_lost || file.at.elapsed() >= ttl) => {}
+            Body::File(file) if file.is_gone || file.is_draft => return Ok(()),
+            Body::File(file) if (file.is_lost || file.at.elapsed() >= ttl) => {}
             _ => return Ok(()),
         }
         drop(nodes);
@@ -165,7 +178,7 @@ pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> 
     let info = core.store.head(&key).await?;
     let mut nodes = core.nodes();
     if let Some(file) = nodes.file(ino) {
-        if file.at <= at && !file.is_draft {
+        if file.at <= at && !file.is_draft && !file.is_gone {
             file.info = info;
             file.at = at;
             file.is_lost = false;

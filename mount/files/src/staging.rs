@@ -3,7 +3,7 @@
 //!
 //! - [`stage`]: the folder, the mount's session in it, and how much may lie there.
 //! - [`record`]: the records of a log; [`log`]: one staged file's log and data.
-//! - [`extents`]: which bytes of a file lie where.
+//! - [`extents`]: ranges and their sources; [`places`]: which bytes of a file lie where.
 //! - [`content`]: all of one staged file: written, cut, read.
 //! - [`plan`]: how it becomes parts of an upload; [`sending`]: the upload.
 //! - [`publication`]: how it becomes an object; [`ways`]: what every upload needs.
@@ -12,6 +12,7 @@
 pub mod content;
 pub mod extents;
 pub mod log;
+pub mod places;
 pub mod plan;
 pub mod publication;
 pub mod record;

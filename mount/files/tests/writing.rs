@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
-use weft_files::{BucketFiles, Fault, FolderEntry, Mode, Name, Publish, Reason, Settings, Writes};
+use weft_files::{
+    BucketFiles, Fault, FolderEntry, Mode, Name, Place, Publish, Reason, Settings, Writes,
+};
 use weft_store::Failure;
 use weft_store::memory::{MemoryStore, Operation};
 
@@ -314,7 +316,7 @@ fn file_that_is_renamed_while_written_is_written_on() {
     let handle = mount.create("f.tmp");
     mount.write(handle, 0, b"begin").unwrap();
     assert_eq!(run_rename(&mount, "f.tmp", "f", true), Ok(()));
-    assert_eq!(mount.content("f").unwrap(), b"begin");
+    assert_eq!(mount.store.keys(), [""; 0], "nobody sees half of it");
     mount.write(handle, 5, b" and end").unwrap();
     mount.close(handle).unwrap();
     assert_eq!(mount.content("f").unwrap(), b"begin and end");
@@ -415,4 +417,115 @@ proptest! {
         mount.close(handle).unwrap();
         prop_assert_eq!(mount.content("f").unwrap(), model);
     }
+}
+
+fn inside(mount: &Mount, name: &str) -> u64 {
+    let found = mount.runtime.block_on(mount.files.lookup(ROOT, name));
+    found.unwrap().attributes.ino
+}
+
+fn unlink(mount: &Mount, name: &str) {
+    mount
+        .runtime
+        .block_on(mount.files.unlink(at(name)))
+        .unwrap();
+}
+
+const READ: Mode = Mode {
+    writes: false,
+    appends: false,
+    truncates: false,
+    process: 7,
+};
+
+#[test]
+fn unlinked_and_replaced_files_are_read_and_written_on_while_they_are_open() {
+    let mount = Mount::new();
+    let body: Vec<u8> = (0..20 * MIB).map(|at| (at / 3) as u8).collect();
+    mount.store.plant("f", body.clone());
+    mount.store.plant("g", body.clone());
+    let (reader, writer) = (mount.open("f", READ), mount.open("f", WRITE));
+    mount.write(writer, 5, b"CHANGED").unwrap();
+    unlink(&mount, "f");
+    let replaced = mount.open("g", READ);
+    mount.store.plant("h", "new");
+    assert_eq!(run_rename(&mount, "h", "g", true), Ok(()));
+    assert_eq!(mount.names(), ["g"], "nothing else is shown");
+    assert_eq!(mount.read(writer, 3, 10), b"\x01\x01CHANGED\x04");
+    let middle = &body[15_000_000..15_000_009];
+    assert_eq!(mount.read(reader, 15_000_000, 9), middle);
+    assert_eq!(mount.read(replaced, 15_000_000, 9), middle);
+    let now = mount.open("g", READ);
+    assert_eq!(mount.read(now, 0, 9), b"new");
+    for handle in [reader, writer, replaced, now] {
+        mount.close(handle).unwrap();
+    }
+    assert_eq!(mount.store.keys(), ["g"], "the hidden copies are gone");
+    assert_eq!(mount.store.faults().count(Operation::Send), 0);
+}
+
+#[test]
+fn file_that_was_not_published_is_renamed_without_a_copy() {
+    let mount = Mount::new();
+    mount.store.plant("old", "old");
+    let handle = mount.create("f.tmp");
+    mount.write(handle, 0, &vec![7; 20 * MIB]).unwrap();
+    assert_eq!(run_rename(&mount, "f.tmp", "old", true), Ok(()));
+    assert_eq!(mount.names(), ["old"]);
+    assert_eq!(mount.content("old").unwrap(), b"old", "until it is closed");
+    mount.write(handle, 20 * MIB as u64, b"end").unwrap();
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("old").unwrap().len(), 20 * MIB + 3);
+    assert_eq!(mount.store.keys(), ["old"]);
+    assert_eq!(mount.store.faults().count(Operation::Copy), 0);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(mount.store.open_upload_count(), 0);
+}
+
+#[test]
+fn renamed_file_and_files_of_a_renamed_folder_are_read_and_written_on() {
+    let mount = Mount::new();
+    let body = vec![7; 20 * MIB];
+    mount.store.plant("d/f", body.clone());
+    mount.store.plant("g", body.clone());
+    let folder = inside(&mount, "d");
+    let file = mount.runtime.block_on(mount.files.lookup(folder, "f"));
+    let file = file.unwrap().attributes.ino;
+    let open = |mode| {
+        let opened = mount.files.open_files.open(file, mode);
+        mount.runtime.block_on(opened).unwrap().handle
+    };
+    let (reader, writer) = (open(READ), open(WRITE));
+    let other = mount.open("g", READ);
+    mount.write(writer, 3, b"one").unwrap();
+    assert_eq!(run_rename(&mount, "d", "e", true), Ok(()));
+    assert_eq!(run_rename(&mount, "g", "h", true), Ok(()));
+    assert_eq!(mount.read(reader, 15_000_000, 3), [7; 3]);
+    assert_eq!(mount.read(other, 15_000_000, 3), [7; 3]);
+    mount.write(writer, 6, b"two").unwrap();
+    mount.close(writer).unwrap();
+    assert_eq!(mount.store.keys(), ["e/f", "h"]);
+    assert_eq!(&mount.content("e/f").unwrap()[2..10], b"\x07onetwo\x07");
+}
+
+#[test]
+fn copy_between_files_moves_no_bytes_through_the_client() {
+    let mount = Mount::new();
+    let body: Vec<u8> = (0..30 * MIB).map(|at| (at / 3) as u8).collect();
+    mount.store.plant("f", body.clone());
+    let (from, to) = (mount.open("f", READ), mount.create("g"));
+    let place = |handle, offset| Place { handle, offset };
+    let copy = |from_at, to_at, most| {
+        let files = &mount.files.open_files;
+        let copied = files.copy_range(place(from, from_at), place(to, to_at), most);
+        mount.runtime.block_on(copied).map_err(reason)
+    };
+    assert_eq!(copy(0, 0, 1 << 31), Ok(30 << 20));
+    assert_eq!(copy(30 << 20, 30 << 20, 1 << 31), Ok(0));
+    assert_eq!(copy(0, 0, 100), Err(Reason::Unsupported), "cheaper by hand");
+    assert_eq!(mount.read(to, 15_000_000, 9), body[15_000_000..15_000_009]);
+    mount.close(to).unwrap();
+    assert!(mount.content("g").unwrap() == body);
+    assert_eq!(mount.store.faults().count(Operation::Send), 0);
+    assert!(mount.store.faults().got_bytes() < 2 << 20);
 }

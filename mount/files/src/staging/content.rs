@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bytes of a file that is being written: those that were written lie in its log, the others in
 //! objects of the store, or are zeros. [`crate::draft`] holds one, and says when it is published.
-//!
-//! Two maps: `places` says where each byte is read, `stored` which bytes the store has already, and
-//! in which object. What was written and then published is in both: it is read here, and copied
-//! inside the store.
 
 use std::sync::Arc;
 
@@ -12,8 +8,9 @@ use bytes::{Bytes, BytesMut};
 use weft_store::{ETag, Range, Store};
 
 use crate::fault::{Fault, Reason};
-use crate::staging::extents::{Extents, Source, Stretch};
+use crate::staging::extents::Source;
 use crate::staging::log::Log;
+use crate::staging::places::Places;
 use crate::staging::record::{Note, When};
 use crate::staging::stage::{Stage, new_id};
 use crate::version::Version;
@@ -34,9 +31,8 @@ const MOVE_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Content {
     stage: Arc<Stage>,
-    size: u64,
-    places: Extents,
-    stored: Extents,
+    /// Where they are.
+    pub places: Places,
     log: Option<Log>,
     /// Names the next object that is published, in its metadata.
     pub id: String,
@@ -45,26 +41,19 @@ pub struct Content {
     extents_before: usize,
     /// When the log has so many bytes of data, it is counted how many are of use.
     look_at_bytes: u64,
-    /// Ranges whose staged bytes were let go: they were sent.
-    dropped: Extents,
 }
 
 impl Content {
     /// As an object is, or empty.
     pub fn new(stage: &Arc<Stage>, version: Option<&Arc<Version>>, when: When) -> Self {
-        let places = version.map(|version| Extents::of(version, version.size_bytes));
-        let places = places.unwrap_or_default();
         Self {
             stage: Arc::clone(stage),
-            size: version.map_or(0, |version| version.size_bytes),
-            stored: places.clone(),
-            places,
+            places: Places::new(version),
             log: None,
             id: new_id(),
             when,
             extents_before: 0,
             look_at_bytes: SPARE_BYTES,
-            dropped: Extents::default(),
         }
     }
 
@@ -76,31 +65,9 @@ impl Content {
         content
     }
 
-    /// The log says how long the file is.
-    pub fn found_size(&mut self, size: u64) {
-        self.places.cut(size);
-        self.stored.cut(size);
-        self.size = size;
-    }
-
-    /// The log says where bytes are.
-    pub fn found_write(&mut self, range: Range, at: u64) {
-        self.places.put(range, Source::Staged(at));
-        self.stored.remove(range);
-        self.size = self.size.max(range.end);
-    }
-
-    /// The log says of which object a range is.
-    pub fn found_copy(&mut self, range: Range, version: &Arc<Version>, at: u64) {
-        let source = Source::Object(Arc::clone(version), at);
-        self.places.put(range, source.clone());
-        self.stored.put(range, source);
-        self.size = self.size.max(range.end);
-    }
-
     /// In bytes.
     pub fn size(&self) -> u64 {
-        self.size
+        self.places.size()
     }
 
     /// Whether anything lies on the disk here.
@@ -123,11 +90,11 @@ impl Content {
             id: self.id.clone(),
             key: key.to_owned(),
             when: self.when.clone(),
-            size_bytes: self.size,
+            size_bytes: self.size(),
         })?;
         for (range, source) in self.places.all() {
             if let Source::Object(version, at) = source {
-                log.note(copy_note(range, version, *at))?;
+                log.note(copy_note(range, &version, at))?;
             }
         }
         log.note(Note::Ready)?;
@@ -146,11 +113,7 @@ impl Content {
         self.check_size(end)?;
         self.tidy(key)?;
         let at = self.log_of(key)?.write(offset, data)?;
-        let range = Range::new(offset, end);
-        self.places.put(range, Source::Staged(at));
-        self.stored.remove(range);
-        self.dropped.remove(range);
-        self.size = self.size.max(end);
+        self.places.wrote(Range::new(offset, end), at);
         Ok(())
     }
 
@@ -161,10 +124,7 @@ impl Content {
     pub fn resize(&mut self, key: &str, size: u64) -> Result<(), Fault> {
         self.check_size(size)?;
         self.log_of(key)?.note(Note::Size(size))?;
-        for extents in [&mut self.places, &mut self.stored, &mut self.dropped] {
-            extents.cut(size);
-        }
-        self.size = size;
+        self.places.resize(size);
         Ok(())
     }
 
@@ -181,16 +141,12 @@ impl Content {
     ) -> Result<(), Fault> {
         self.check_size(range.end)?;
         self.log_of(key)?.note(copy_note(range, version, at))?;
-        let source = Source::Object(Arc::clone(version), at);
-        self.places.put(range, source.clone());
-        self.stored.put(range, source);
-        self.dropped.remove(range);
-        self.size = self.size.max(range.end);
+        self.places.copied(range, version, at);
         Ok(())
     }
 
     fn check_size(&self, size: u64) -> Result<(), Fault> {
-        if size > MOST_FILE_BYTES && size > self.size {
+        if size > MOST_FILE_BYTES && size > self.size() {
             let text = format!("{size} bytes; the most are {MOST_FILE_BYTES}");
             return Err(Fault::because(Reason::TooLarge, text));
         }
@@ -220,33 +176,12 @@ impl Content {
         })
     }
 
-    /// Where the bytes of a range are read.
-    pub fn stretches(&self, range: Range) -> Vec<Stretch> {
-        self.places.stretches(range)
-    }
-
-    /// All ranges that are not zeros.
-    pub fn ranges(&self) -> Vec<Range> {
-        self.places.all().map(|(range, _)| range).collect()
-    }
-
-    /// Which bytes of a range the store has.
-    pub fn stored(&self, range: Range) -> Vec<Stretch> {
-        self.stored.stretches(range)
-    }
-
-    /// Whether all of a range can be read.
-    pub fn has(&self, range: Range) -> bool {
-        let found = self.dropped.stretches(range);
-        found.iter().all(|stretch| stretch.source.is_none())
-    }
-
     /// Staged bytes.
     ///
     /// # Errors
     /// `NoSpace` where they were let go; what the system said.
     pub fn read_staged(&mut self, range: Range, at: u64, into: &mut [u8]) -> Result<(), Fault> {
-        if !self.has(range) {
+        if !self.places.has(range) {
             let text = "these bytes were sent and let go, since --stage-limit is less than the \
                         file; close the file to read them";
             return Err(Fault::because(Reason::NoSpace, text));
@@ -263,7 +198,7 @@ impl Content {
     /// Those of the disk and of the store.
     pub async fn fetch(&mut self, store: &dyn Store, range: Range) -> Result<Bytes, Fault> {
         let mut whole = BytesMut::zeroed(range.byte_count() as usize);
-        for stretch in self.stretches(range) {
+        for stretch in self.places.stretches(range) {
             let from = (stretch.range.start - range.start) as usize;
             let into = &mut whole[from..from + stretch.range.byte_count() as usize];
             match &stretch.source {
@@ -280,38 +215,22 @@ impl Content {
     }
 
     /// All of it is an object now.
-    ///
-    /// # Errors
-    /// What the system said of the log, which is let go then.
     pub fn published(&mut self, version: &Arc<Version>) {
         self.when = When::Match(version.etag.as_str().to_owned());
         self.id = new_id();
-        self.stored = Extents::of(version, self.size);
-        let is_small = self
-            .log
-            .as_ref()
-            .is_none_or(|log| log.data_bytes() <= SPARE_BYTES);
         let noted = self.note(Note::Published {
             etag: version.etag.as_str().to_owned(),
             next_id: self.id.clone(),
         });
-        if !is_small || noted.is_err() || self.dropped.len() > 0 || self.is_crowded() {
-            self.places = self.stored.clone();
-            self.dropped = Extents::default();
+        self.places.published(version);
+        let is_small = self
+            .log
+            .as_ref()
+            .is_none_or(|log| log.data_bytes() <= SPARE_BYTES);
+        if !is_small || noted.is_err() || self.places.has_dropped() || self.is_crowded() {
+            self.places.left();
             self.look_at_bytes = SPARE_BYTES;
             self.log = None;
-            return;
-        }
-        // What was copied of other objects is read of this one: they may go.
-        let copied: Vec<Range> = self
-            .places
-            .all()
-            .filter(|(_, source)| matches!(source, Source::Object(..)))
-            .map(|(range, _)| range)
-            .collect();
-        for range in copied {
-            let source = Source::Object(Arc::clone(version), range.start);
-            self.places.put(range, source);
         }
     }
 
@@ -319,29 +238,11 @@ impl Content {
         self.stage.used_bytes() > self.stage.limit_bytes() / 2
     }
 
-    /// Objects that it was made of lie elsewhere now.
-    pub fn moved(&mut self, to: impl Fn(&Arc<Version>) -> Option<Arc<Version>>) {
-        for extents in [&mut self.places, &mut self.stored] {
-            let all: Vec<(Range, Source)> = extents
-                .all()
-                .map(|(range, source)| (range, source.clone()))
-                .collect();
-            for (range, source) in all {
-                if let Source::Object(version, at) = source {
-                    if let Some(version) = to(&version) {
-                        extents.put(range, Source::Object(version, at));
-                    }
-                }
-            }
-        }
-    }
-
     /// Lets the staged bytes of a range go, which were sent.
     pub fn drop_sent(&mut self, range: Range) {
-        for stretch in self.places.stretches(range) {
-            if let (Some(Source::Staged(at)), Some(log)) = (&stretch.source, &mut self.log) {
-                log.punch(Range::new(*at, at + stretch.range.byte_count()));
-                self.dropped.put(stretch.range, Source::Staged(*at));
+        for place in self.places.drop_sent(range) {
+            if let Some(log) = &mut self.log {
+                log.punch(place);
             }
         }
     }
@@ -362,20 +263,14 @@ impl Content {
         let is_long = log.data_bytes() > self.look_at_bytes
             && log.data_bytes() > 2 * self.places.staged_bytes() + SPARE_BYTES;
         self.look_at_bytes = self.look_at_bytes.max(log.data_bytes() * 5 / 4);
-        if (!is_long && self.places.len() <= too_many) || self.dropped.len() > 0 {
+        if (!is_long && self.places.len() <= too_many) || self.places.has_dropped() {
             return Ok(());
         }
         let mut new = self.new_log(key)?;
-        let mut places = Extents::default();
-        let all: Vec<(Range, Source)> = self
-            .places
-            .all()
-            .map(|(range, source)| (range, source.clone()))
-            .collect();
+        let mut moves = Vec::new();
         let mut buffer = vec![0; MOVE_BYTES as usize];
-        for (range, source) in all {
+        for (range, source) in self.places.all() {
             let Source::Staged(at) = source else {
-                places.put(range, source);
                 continue;
             };
             let mut done = 0;
@@ -387,11 +282,13 @@ impl Content {
                 }
                 let start = range.start + done;
                 let at = new.write(start, piece)?;
-                places.put(Range::new(start, start + length), Source::Staged(at));
+                moves.push((Range::new(start, start + length), at));
                 done += length;
             }
         }
-        self.places = places;
+        for (range, at) in moves {
+            self.places.read_at(range, at);
+        }
         self.extents_before = self.places.len();
         self.look_at_bytes = SPARE_BYTES.max(new.data_bytes());
         self.log = Some(new);

@@ -59,7 +59,12 @@ impl Publication {
         let Some(sending) = self.sending.as_ref().filter(|one| size < one.reached()) else {
             return Ok(());
         };
-        if size > 0 && !self.content.has(Range::new(0, size.min(sending.reached()))) {
+        if size > 0
+            && !self
+                .content
+                .places
+                .has(Range::new(0, size.min(sending.reached())))
+        {
             let text = "bytes that were sent were let go, since --stage-limit is less than the \
                         file, so it cannot be cut. Give it more";
             return Err(Fault::because(Reason::NoSpace, text));
@@ -71,7 +76,7 @@ impl Publication {
     /// Whether all bytes can be read here.
     pub fn has_all(&self) -> bool {
         let size = self.content.size();
-        size == 0 || self.content.has(Range::new(0, size))
+        size == 0 || self.content.places.has(Range::new(0, size))
     }
 
     /// Gives the upload up, if there is one.

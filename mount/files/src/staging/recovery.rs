@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nix::fcntl::{Flock, FlockArg};
-use weft_store::{Range, Upload};
+use weft_store::{Condition, Range, Upload};
 
 use crate::fault::{Fault, Reason};
 use crate::staging::content::{Content, named_version};
@@ -40,7 +40,7 @@ struct Left {
     is_damaged: bool,
 }
 
-/// Looks after all dead sessions of `place` below `parent`. `tell` hears what was done, a line each.
+/// Looks after all dead sessions of `place`. `tell` hears what was done, a line each.
 ///
 /// # Errors
 /// Where the folder cannot be read. What goes wrong with one file is told.
@@ -58,7 +58,7 @@ pub async fn recover(
         let Some(_lock) = dead_session(&folder, place) else {
             continue;
         };
-        let mut is_done = true;
+        let mut is_done = remove_hidden(ways, &folder).await;
         for name in logs(&folder)? {
             let path = name.with_extension("log");
             match look_after(ways, stage, &name, tell).await {
@@ -80,6 +80,20 @@ pub async fn recover(
         }
     }
     Ok(())
+}
+
+/// Removes objects that were hidden for those who had them open.
+async fn remove_hidden(ways: &Ways, folder: &Path) -> bool {
+    let mut is_done = true;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|ending| ending == "hidden") {
+            let key = std::fs::read_to_string(&path).unwrap_or_default();
+            let deleted = ways.store.delete(&key, &Condition::Always).await;
+            is_done &= deleted.is_ok() && std::fs::remove_file(&path).is_ok();
+        }
+    }
+    is_done
 }
 
 /// The lock of a session that is of `place`, and whose mount is dead.
@@ -178,8 +192,7 @@ async fn save(
     let file = File::create(&path).map_err(broken)?;
     file.set_len(content.size()).map_err(broken)?;
     let mut is_whole = true;
-    let all: Vec<Range> = content.ranges();
-    for stretch in all {
+    for (stretch, _) in content.places.all() {
         let mut at = stretch.start;
         while at < stretch.end {
             let range = Range::new(at, stretch.end.min(at + READ_BYTES));
@@ -226,7 +239,7 @@ impl Left {
             is_whole: false,
             is_damaged: false,
         };
-        left.content.found_size(*size_bytes);
+        left.content.places.resize(*size_bytes);
         let data = File::open(name.with_extension("data"))?;
         for record in &records[1..] {
             match record {
@@ -247,7 +260,8 @@ impl Left {
             .filter(|_| write.length > 0)
         {
             self.content
-                .found_write(Range::new(write.offset, end), write.at);
+                .places
+                .wrote(Range::new(write.offset, end), write.at);
         }
         self.changed();
     }
@@ -270,13 +284,14 @@ impl Left {
                 let version = named_version(key, etag, *object_bytes);
                 if let Some(end) = offset.checked_add(*length).filter(|end| end > offset) {
                     self.content
-                        .found_copy(Range::new(*offset, end), &version, *at);
+                        .places
+                        .copied(Range::new(*offset, end), &version, *at);
                 }
                 self.changed();
             }
             Note::Ready => self.is_ready = true,
             Note::Size(size) => {
-                self.content.found_size(*size);
+                self.content.places.resize(*size);
                 self.changed();
             }
             Note::Key { key, when } => {

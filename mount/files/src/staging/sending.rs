@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The upload of a staged file: its parts leave while the writer goes on, and those that were
-//! written again are sent again before the upload is completed. [`crate::staging::publication`] holds one.
+//! written again are sent again before the upload is completed.
+//! [`crate::staging::publication`] holds one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +97,9 @@ impl Sending {
         if self.reached >= content.size() {
             return Ok(());
         }
-        let rest = content.stored(Range::new(self.reached, content.size()));
+        let rest = content
+            .places
+            .stored(Range::new(self.reached, content.size()));
         let first_number = self.parts.len() as u32 + 1;
         let aim = Aim {
             first_number,
@@ -182,7 +185,7 @@ impl Sending {
             let part = sent.step.range();
             if part.start < range.end && range.start < part.end {
                 sent.is_stale = true;
-                if !content.has(part) {
+                if !content.places.has(part) {
                     return Again::Never;
                 }
                 if part.byte_count() > LARGEST_SENT_BYTES {

@@ -105,6 +105,17 @@ impl Stage {
         self.folder.join(format!("{:08}", counts.next))
     }
 
+    /// Notes an object that is there only for those who have it open, so that the next mount
+    /// removes it if this one does not. The path of the note.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn note_hidden(&self, key: &str) -> io::Result<PathBuf> {
+        let path = self.new_name().with_extension("hidden");
+        std::fs::write(&path, key)?;
+        Ok(path)
+    }
+
     /// Takes room for so many bytes.
     ///
     /// # Errors

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Files that are open, and whose names are gone: the store keeps a copy under a hidden key, made
+//! inside the store, until the last one closes it. [`crate::open_files`] holds the table.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weft_store::{Condition, ObjectInfo};
+
+use crate::core::Core;
+use crate::fault::{Fault, Reason};
+use crate::names::HIDDEN;
+use crate::object_copies::{Source, copy_object};
+use crate::staging::stage::{new_id, refused};
+use crate::version::Version;
+
+/// By the node's number: its key, and where that is noted.
+pub struct Hidden {
+    core: Arc<Core>,
+    table: Mutex<HashMap<u64, (String, PathBuf)>>,
+}
+
+impl Hidden {
+    /// None yet.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self {
+            core,
+            table: Mutex::default(),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<u64, (String, PathBuf)>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies the content of a node to a key that nothing shows; its version there.
+    ///
+    /// # Errors
+    /// `Stale` where somebody else wrote it; what the store said.
+    pub async fn hide(&self, ino: u64) -> Result<Arc<Version>, Fault> {
+        let key = self.core.key(ino)?;
+        let info = {
+            let mut nodes = self.core.nodes();
+            nodes.file(ino).ok_or(Reason::Stale)?.info.clone()
+        };
+        let hidden = format!("{}{HIDDEN}/{}", self.core.settings.prefix, new_id());
+        let note = self.core.stage.note_hidden(&hidden);
+        let note = note.map_err(|error| refused(&error, self.core.stage.folder()))?;
+        let source = Source {
+            key: &key,
+            info: &info,
+        };
+        let copied = copy_object(&self.core, source, &hidden, &Condition::Always).await;
+        let etag = match copied {
+            Ok(etag) => etag,
+            Err(error) => {
+                let _ = std::fs::remove_file(&note);
+                return Err(error.into());
+            }
+        };
+        self.table().insert(ino, (hidden.clone(), note));
+        let info = ObjectInfo { etag, ..info };
+        Ok(Arc::new(Version::new(hidden, &info)))
+    }
+
+    /// Nobody has the node open any more.
+    pub async fn closed(&self, ino: u64) {
+        let Some((key, note)) = self.table().remove(&ino) else {
+            return;
+        };
+        // What this does not reach is noted.
+        if self
+            .core
+            .store
+            .delete(&key, &Condition::Always)
+            .await
+            .is_ok()
+        {
+            let _ = std::fs::remove_file(note);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Objects that the store copies whole: in one request, or in parts where they are too large for
+//! one, side by side. Called by [`crate::changes`] and [`crate::hidden`].
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+use weft_store::{Condition, ETag, ObjectInfo, Part, Range, StoreError, Upload};
+
+use crate::core::Core;
+use crate::fault::mount_ends;
+
+/// S3's largest copy in one request; more is copied in parts.
+const COPY_BYTES: u64 = 5 << 30;
+/// Chosen: the parts of a larger one.
+const COPY_PART_BYTES: u64 = 1 << 30;
+/// S3's least size of a part that is not the last.
+const LEAST_PART_BYTES: u64 = 5 << 20;
+/// Chosen: parts that are copied side by side.
+const SIDE_BY_SIDE: usize = 16;
+
+/// An object that is copied.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// Its own.
+    pub key: &'a str,
+    /// Its content.
+    pub info: &'a ObjectInfo,
+}
+
+/// Copies an object under a condition on the target.
+///
+/// # Errors
+/// `Changed` where the source is another one, or the condition does not hold; what the store said.
+pub async fn copy_object(
+    core: &Core,
+    from: Source<'_>,
+    to: &str,
+    when: &Condition,
+) -> Result<ETag, StoreError> {
+    if from.info.size_bytes <= COPY_BYTES {
+        return core.store.copy(from.key, &from.info.etag, to, when).await;
+    }
+    let upload = core.store.begin(to).await?;
+    let done = copy_parts(core, from, &upload, when).await;
+    if done.is_err() {
+        // What the abort leaves is found by whoever lists the bucket's uploads.
+        let _ = core.store.abort(&upload).await;
+    }
+    done
+}
+
+async fn copy_parts(
+    core: &Core,
+    from: Source<'_>,
+    upload: &Upload,
+    when: &Condition,
+) -> Result<ETag, StoreError> {
+    let mut tasks: JoinSet<Result<Part, StoreError>> = JoinSet::new();
+    let mut parts = Vec::new();
+    for (index, range) in ranges(from.info.size_bytes).into_iter().enumerate() {
+        if tasks.len() >= SIDE_BY_SIDE {
+            parts.extend(take(&mut tasks).await?);
+        }
+        let (store, upload) = (Arc::clone(&core.store), upload.clone());
+        let (key, etag) = (from.key.to_owned(), from.info.etag.clone());
+        let number = index as u32 + 1;
+        let copy = async move { store.copy_part(&upload, number, (&key, &etag), range).await };
+        tasks.spawn_on(copy, &core.runtime);
+    }
+    while !tasks.is_empty() {
+        parts.extend(take(&mut tasks).await?);
+    }
+    parts.sort_by_key(|part| part.number);
+    core.store.complete(upload, &parts, when).await
+}
+
+async fn take(tasks: &mut JoinSet<Result<Part, StoreError>>) -> Result<Option<Part>, StoreError> {
+    match tasks.join_next().await {
+        Some(Ok(part)) => part.map(Some),
+        Some(Err(_)) => Err(mount_ends("UploadPartCopy", "")),
+        None => Ok(None),
+    }
+}
+
+/// The parts: every one may stand before others.
+fn ranges(size_bytes: u64) -> Vec<Range> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while at < size_bytes {
+        let left = size_bytes - at;
+        let size = if left < COPY_PART_BYTES + LEAST_PART_BYTES {
+            left
+        } else {
+            COPY_PART_BYTES
+        };
+        ranges.push(Range::new(at, at + size));
+        at += size;
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_an_object_and_none_is_too_small() {
+        for size in [6 << 30, (6 << 30) + 1, (6 << 30) - 1, 48 << 40 >> 10] {
+            let ranges = ranges(size);
+            assert_eq!(ranges.iter().map(Range::byte_count).sum::<u64>(), size);
+            assert!(
+                ranges
+                    .iter()
+                    .all(|range| range.byte_count() >= LEAST_PART_BYTES)
+            );
+            assert!(ranges.len() <= 10_000);
+        }
+    }
+}
