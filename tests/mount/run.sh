@@ -20,7 +20,8 @@ fi
 # shellcheck source=tests/bucket-server/server.sh
 . tests/bucket-server/server.sh
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(reads requests cache memory together faults ends writes staged programs)
+[ ${#parts[@]} -gt 0 ] ||
+    parts=(reads requests cache memory together faults ends writes staged programs)
 PYTHON=${BUCKET_PYTHON:-$PWD/.env/bucket/bin/python}
 export AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret AWS_REGION=us-east-1
 export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null

@@ -193,9 +193,12 @@ impl BucketFiles {
             info: target.filter(|_| !is_target_only_here),
             may_replace,
         };
-        let renamed = self
-            .rename_from(from, (old, new), target, may_replace)
-            .await;
+        if is_target_only_here {
+            if let Some(folder) = self.core.nodes().folder(new.parent) {
+                folder.own.remove(new.name);
+            }
+        }
+        let renamed = self.rename_from(from, old, new, target).await;
         if let Some(to) = to.filter(|_| renamed.is_ok()) {
             self.core.gone(to);
         }
@@ -231,8 +234,11 @@ impl BucketFiles {
         open.extend(from);
         let etags: Vec<(u64, ETag)> = {
             let mut nodes = self.core.nodes();
-            let etag = |ino: u64| Some((ino, nodes.file(ino)?.info.etag.clone()));
-            open.into_iter().filter_map(etag).collect()
+            let mut etag = |ino: u64| {
+                let file = nodes.file(ino).filter(|file| !file.is_gone)?;
+                Some((ino, file.info.etag.clone()))
+            };
+            open.into_iter().filter_map(&mut etag).collect()
         };
         self.changes.rename(old, new, target.may_replace).await?;
         for (ino, etag) in etags {
