@@ -132,9 +132,9 @@ committed() {
 check "git makes a repository and commits" committed
 
 cheap_copy() {
-    objects big/ 1 1073741824 && remount && forget || return 1
+    objects big/ 2 1073741824 && remount && forget || return 1
     local big
-    big=$(ls "$mnt/big")
+    big=$(ls "$mnt/big" | head -n 1)
     cp "$mnt/big/$big" "$mnt/big-copy" && mv "$mnt/big-copy" "$mnt/big-moved" &&
         [ "$(stat -c %s "$mnt/big-moved")" = 1073741824 ] &&
         asked 'sent_bytes < 1 << 20 and written_bytes < 1 << 20 and read_bytes < 1 << 20' &&
