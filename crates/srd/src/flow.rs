@@ -125,33 +125,13 @@ impl Flow {
     pub(crate) fn post(&mut self, send: &Send, config: &Config, now_ns: Instant) -> bool {
         let segments_bytes = match send.length_bytes <= config.memory.medium_limit_bytes {
             true => send.length_bytes,
-            false => self.segments_bytes(config),
+            false => segments_bytes(self, config),
         };
         let taken = self.queue.post(send, &self.identity, segments_bytes);
         if taken {
             self.idleness.touch(now_ns);
         }
         taken
-    }
-
-    /// Up to this length a message goes in segments that is posted now (srd-protocol 12.1).
-    fn segments_bytes(&self, config: &Config) -> u64 {
-        let Memory {
-            medium_limit_bytes,
-            unasked_limit_bytes,
-            ..
-        } = config.memory;
-        let (sender, queue) = (&self.sender, &self.queue);
-        let is_alone = queue.messages.is_empty() && sender.flies_no_message();
-        let is_known = self.identity.knows_us && sender.round_trip.srtt_ns() > Nanos::ZERO;
-        if !is_alone || !is_known || !sender.ring.has_lost_nothing_lately() {
-            return medium_limit_bytes;
-        }
-        let window_bytes = UNASKED_WINDOWS * sender.window.cwnd_bytes();
-        let carried_bytes = window_bytes.min(queue.allowance.receive_left());
-        carried_bytes
-            .min(unasked_limit_bytes)
-            .max(medium_limit_bytes)
     }
 
     /// Takes a packet that contact has found to be of this flow. Fast path.
@@ -391,4 +371,23 @@ pub(crate) fn on_long_packet<'d>(
         received.want_for_duplicate();
     }
     flow.on_packet(shared, &part, moment)
+}
+
+/// Up to this length a message goes in segments that is posted now (srd-protocol 12.1).
+fn segments_bytes(flow: &Flow, config: &Config) -> u64 {
+    let Memory {
+        medium_limit_bytes,
+        unasked_limit_bytes,
+        ..
+    } = config.memory;
+    let (sender, queue) = (&flow.sender, &flow.queue);
+    let is_alone = queue.messages.is_empty() && sender.flies_no_message();
+    let is_known = flow.identity.knows_us && sender.round_trip.srtt_ns() > Nanos::ZERO;
+    if !is_alone || !is_known || !sender.ring.has_lost_nothing_lately() {
+        return medium_limit_bytes;
+    }
+    (UNASKED_WINDOWS * sender.window.cwnd_bytes())
+        .min(queue.allowance.receive_left())
+        .min(unasked_limit_bytes)
+        .max(medium_limit_bytes)
 }

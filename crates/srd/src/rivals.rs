@@ -344,8 +344,8 @@ impl Sharing {
         Rule::Delay
     }
 
-    /// How long a queue stands until the next trial. Giving way to our own queue costs nothing: what
-    /// we get stays the rate of the link. If it has fallen, others took it.
+    /// How long a queue stands until the next trial. Giving way to our own queue costs nothing: the
+    /// rate stays that of the link. If it has fallen, others took it.
     fn retry_ns(&self, news: &News) -> Nanos {
         let took =
             |mark: &Mark| mark.cwnd_bytes * news.rtt_ns > LEFT_PART * news.cwnd_bytes * mark.rtt_ns;

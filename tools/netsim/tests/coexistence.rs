@@ -45,8 +45,8 @@ fn beside_tcp_a_stream_takes_a_third_to_two_thirds_whatever_the_buffer() {
 }
 
 /// BBR keeps a queue that never overflows here, and answers to ours: a stream that took that for a
-/// queue of its own gave way to it again and again, and got 0.39; CUBIC that came first gets 0.03 in
-/// the deep buffer. Where BBR overflows a shallow one, who gives way to losses has nothing.
+/// queue of its own gave way to it again and again, and got 0.39; CUBIC that came first gets 0.03
+/// in the deep buffer. Where BBR overflows a shallow one, who gives way to losses has nothing.
 #[test]
 fn beside_bbr_a_stream_takes_a_third_to_two_thirds_where_the_buffer_is_deep() {
     let part = run(BUFFERS[2], 20_000, [WEFT, BBR]).part();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use weft_srd::{Config, Failure, Instant, Machine, Offer, Remote};
+use weft_srd::{Config, Failure, Instant, Machine, Offer, Remote, Transmit};
 use weft_wire::{Message, Segment};
 
 use crate::links::{Clock, Got, Policy};
@@ -33,6 +33,19 @@ pub struct Host {
 }
 
 impl Host {
+    /// What leaves behind the head: its part of the message, and padding.
+    pub fn payload_of(&self, transmit: &Transmit) -> Vec<u8> {
+        let mut payload = match transmit.payload {
+            None => Vec::new(),
+            Some(part) => {
+                let start = part.offset_bytes as usize;
+                self.payloads[&part.token][start..start + part.length_bytes as usize].to_vec()
+            }
+        };
+        payload.resize(payload.len() + usize::from(transmit.padding_bytes), 0);
+        payload
+    }
+
     pub fn new(config: Config, incarnation: u64) -> Self {
         Self {
             machine: Machine::new(config, incarnation).unwrap(),

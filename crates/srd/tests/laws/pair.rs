@@ -145,16 +145,7 @@ impl World {
     }
 
     fn launch(&mut self, from: usize, transmit: &Transmit) {
-        let payload = match transmit.payload {
-            None => Vec::new(),
-            Some(part) => {
-                let all = &self.hosts[from].payloads[&part.token];
-                let start = part.offset_bytes as usize;
-                all[start..start + part.length_bytes as usize].to_vec()
-            }
-        };
-        let padding = vec![0; usize::from(transmit.padding_bytes)];
-        let payload = [payload, padding].concat();
+        let payload = self.hosts[from].payload_of(transmit);
         let mut bytes = sealed(&transmit.head, &payload);
         let (count, each) = datagrams_of(transmit, self.datagram_limit_bytes);
         if transmit.to.port() == HEARTBEAT_PORT {
