@@ -354,6 +354,24 @@ impl Flow {
     }
 }
 
+/// Up to this length a message goes in segments that is posted now (srd-protocol 12.1).
+fn segments_bytes(flow: &Flow, config: &Config) -> u64 {
+    let Memory {
+        medium_limit_bytes,
+        unasked_limit_bytes,
+        ..
+    } = config.memory;
+    let (sender, queue) = (&flow.sender, &flow.queue);
+    let is_alone = queue.messages.is_empty() && sender.flies_no_message();
+    let is_known = flow.identity.knows_us && sender.round_trip.srtt_ns() > Nanos::ZERO;
+    if !is_alone || !is_known || !sender.ring.has_lost_nothing_lately() {
+        return medium_limit_bytes;
+    }
+    let carried_bytes = UNASKED_WINDOWS * sender.window.cwnd_bytes();
+    let taken_bytes = carried_bytes.min(queue.allowance.receive_left());
+    taken_bytes.min(unasked_limit_bytes).max(medium_limit_bytes)
+}
+
 /// Takes a long packet: of one of which some has arrived already, what can be taken in a row
 /// (srd-protocol 19.2).
 #[inline(never)]
@@ -371,23 +389,4 @@ pub(crate) fn on_long_packet<'d>(
         received.want_for_duplicate();
     }
     flow.on_packet(shared, &part, moment)
-}
-
-/// Up to this length a message goes in segments that is posted now (srd-protocol 12.1).
-fn segments_bytes(flow: &Flow, config: &Config) -> u64 {
-    let Memory {
-        medium_limit_bytes,
-        unasked_limit_bytes,
-        ..
-    } = config.memory;
-    let (sender, queue) = (&flow.sender, &flow.queue);
-    let is_alone = queue.messages.is_empty() && sender.flies_no_message();
-    let is_known = flow.identity.knows_us && sender.round_trip.srtt_ns() > Nanos::ZERO;
-    if !is_alone || !is_known || !sender.ring.has_lost_nothing_lately() {
-        return medium_limit_bytes;
-    }
-    (UNASKED_WINDOWS * sender.window.cwnd_bytes())
-        .min(queue.allowance.receive_left())
-        .min(unasked_limit_bytes)
-        .max(medium_limit_bytes)
 }

@@ -184,16 +184,13 @@ impl World {
         }
         let ecn = [Ecn::NotEct, Ecn::Ect0][usize::from(transmit.head.is_ect())];
         let ecn = (self.remark)(from, transmit.path, ecn);
-        if ecn == Ecn::Unknown {
+        let lag_ns = match from {
+            0 => (self.queue_ns)(transmit.path, now, bytes.len()).map(|ns| ns + self.lag_ns),
+            _ => Some(0),
+        };
+        let (Some(lag_ns), false) = (lag_ns, ecn == Ecn::Unknown) else {
             return;
-        }
-        let mut lag_ns = 0;
-        if from == 0 {
-            let Some(queue_ns) = (self.queue_ns)(transmit.path, now, bytes.len()) else {
-                return;
-            };
-            lag_ns = self.lag_ns + queue_ns;
-        }
+        };
         let copies = 1 + u64::from(self.random.below(100) < self.weather.double_percent);
         for _ in 0..copies {
             let jitter = self.random.below(self.weather.jitter_ns + 1);
