@@ -22,19 +22,29 @@ agrees() {
         not_ok "$shown runs over weft and native and agrees: $(cat "$work/talk")"
         return
     fi
-    reports_figure "$figure" >"$work/out" 2>&1
+    reports_figure "$figure" native >"$work/out" 2>&1
     report $? "$shown reports $figure for both"
 }
 
-# reports_figure UNIT: the rows agree and have this figure for both transports.
+# between_hosts: two hosts that weft makes, and removes.
+between_hosts() {
+    TMPDIR=$work "$weft" bench app lammps --testbed direct --quick --rounds 1 --timeout 200 --json \
+        >"$work/rows" && reports_figure timesteps/s tcp || return 1
+    python3 -c '
+import json, sys
+header = json.loads(open(sys.argv[1]).readline())
+assert header["place"] == "testbed direct,mtu=9000", header' "$work/rows"
+}
+
+# reports_figure UNIT OTHER: the rows agree and have this figure for weft and the other transport.
 reports_figure() {
-    python3 - "$work/rows" "$1" <<'PYTHON'
+    python3 - "$work/rows" "$1" "$2" <<'PYTHON'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
 assert rows[0]["agree"] is True and rows[0]["result_lines"] > 4, rows[0]
 of_unit = [row for row in rows[1:] if row["unit"] == sys.argv[2]]
 found = {row["transport"]: row["summary"]["median"] for row in of_unit}
-assert set(found) == {"weft", "native"} and all(value > 0 for value in found.values()), found
+assert set(found) == {"weft", sys.argv[3]} and all(value > 0 for value in found.values()), found
 PYTHON
 }
 
@@ -61,6 +71,12 @@ else
     not_ok "an unknown program is wrong usage: $code"
 fi
 agrees lammps lmp timesteps/s
+if why=$(tests/testbed/testbed.sh check) && command -v lmp >/dev/null &&
+    command -v mpiexec.openmpi >/dev/null; then
+    check 'lammps runs between two hosts over weft and tcp and agrees' between_hosts
+else
+    skip 'lammps between two hosts' "${why:-lammps or Open MPI of Debian is not installed}"
+fi
 agrees gromacs gmx_mpi ns/day
 agrees openfoam icoFoam runs/day
 if [ -d /usr/share/doc/openfoam-examples/examples ]; then
