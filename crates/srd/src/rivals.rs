@@ -28,10 +28,6 @@ const OURS_TENTHS: u64 = 6;
 /// And if it grows to at least so many tenths when the window is doubled (twenty if it is).
 const OURS_DOUBLED_TENTHS: u64 = 17;
 
-/// Others took what we left if we get less than this part, a half, of what we had when we gave way
-/// (chosen: while a queue is ours alone, the link's rate stays ours).
-const LEFT_PART: u64 = 2;
-
 /// A trial is early while the window is less than so many times what it began with (chosen).
 const EARLY_TIMES: u64 = 4;
 /// Nothing overflowed if more than this part, a fourth, of what seemed lost was not (chosen).
@@ -92,8 +88,6 @@ pub(crate) struct Rivals {
 #[derive(Debug)]
 struct Sharing {
     retry_ns: Nanos,
-    /// What we had when delay last began to decide again.
-    gave_way: Option<Mark>,
     phase: Phase,
     cubic: Option<Cubic>,
     /// Losses before this are of an event that was heeded.
@@ -124,8 +118,6 @@ struct Trial {
     begun_bytes: u64,
     mark: Mark,
     judged_ns: Option<Instant>,
-    /// The queue did not answer to an earlier doubling.
-    is_shared: bool,
 }
 
 /// A window and the round trip that it made.
@@ -188,7 +180,7 @@ impl Rivals {
         let retry_ns = self
             .sharing
             .as_ref()
-            .map_or(STANDS_NS, |kept| kept.retry_ns(news));
+            .map_or(STANDS_NS, |kept| kept.retry_ns);
         let least_ns = retry_ns.max(STANDS_ROUND_TRIPS * news.rtt_ns);
         if news.now_ns.saturating_since(self.stands_since_ns) < least_ns || !news.in_use {
             return Rule::Delay;
@@ -232,7 +224,6 @@ impl Sharing {
     fn new() -> Self {
         Self {
             retry_ns: STANDS_NS,
-            gave_way: None,
             phase: Phase::Alone,
             cubic: None,
             recovered_ns: Instant::START,
@@ -269,7 +260,6 @@ impl Sharing {
                 rtt_ns: news.rtt_ns,
             },
             judged_ns: None,
-            is_shared: false,
         });
         self.cubic = None;
         self.by_overflow = false;
@@ -286,16 +276,10 @@ impl Sharing {
             }
             Some(judged_ns) if news.now_ns >= judged_ns => {
                 if news.rtt_ns * 10 >= mark.rtt_ns * OURS_DOUBLED_TENTHS {
-                    let before = *mark;
-                    if !trial.is_shared {
-                        return self.give_way(news);
-                    }
-                    // Most of the queue is ours by now, and the rest is not.
-                    self.share_from(news.now_ns, before.rtt_ns);
-                    return Rule::Set(before.cwnd_bytes);
+                    return self.give_way();
                 }
                 (mark.cwnd_bytes, mark.rtt_ns) = (cwnd_bytes, news.rtt_ns);
-                (trial.judged_ns, trial.is_shared) = (None, true);
+                trial.judged_ns = None;
             }
             _ => {}
         }
@@ -326,33 +310,18 @@ impl Sharing {
         // Where queues overflow below the target, delay would not tell us when to stop.
         let tells = before.rtt_ns > news.calm_rtt_ns;
         if tells && (news.is_calm || news.rtt_ns * 10 <= before.rtt_ns * OURS_TENTHS) {
-            return self.give_way(news);
+            return self.give_way();
         }
         self.share_from(news.now_ns, before.rtt_ns);
         Rule::Set(before.cwnd_bytes)
     }
 
     /// The queue is ours: delay decides again, and the next trial waits for longer.
-    fn give_way(&mut self, news: &News) -> Rule {
+    fn give_way(&mut self) -> Rule {
         self.phase = Phase::Alone;
-        self.gave_way = Some(Mark {
-            cwnd_bytes: news.cwnd_bytes,
-            rtt_ns: news.rtt_ns,
-        });
         self.cubic = None;
         self.retry_ns = (self.retry_ns * 2).min(RETRY_MOST_NS);
         Rule::Delay
-    }
-
-    /// How long a queue stands until the next trial. Giving way to our own queue costs nothing: the
-    /// rate stays that of the link. If it has fallen, others took it.
-    fn retry_ns(&self, news: &News) -> Nanos {
-        let took =
-            |mark: &Mark| mark.cwnd_bytes * news.rtt_ns > LEFT_PART * news.cwnd_bytes * mark.rtt_ns;
-        match self.gave_way.as_ref().is_some_and(took) {
-            true => STANDS_NS,
-            false => self.retry_ns,
-        }
     }
 
     fn share_from(&mut self, now_ns: Instant, rtt_ns: Nanos) {
