@@ -80,6 +80,7 @@ fn ring(count: u32) -> Report {
         interval_s: 1.0,
         endpoints: (0..count).map(endpoint).collect(),
         refused: Vec::new(),
+        mounts: Vec::new(),
     }
 }
 
