@@ -4,12 +4,15 @@
 //! (docs/job-cache.md).
 //!
 //! - [`fabric`]: asks a node, and takes what others ask; any thread may.
+//! - [`link`]: what those threads and the one that has the endpoint say to each other.
 //! - [`owner`]: the thread that has the endpoint, and sleeps on its descriptor.
 //! - [`buffers`]: memory that the endpoint reads and writes, used again and again.
 #![forbid(unsafe_code)]
 
 mod buffers;
 pub mod fabric;
+pub mod link;
 mod owner;
 
-pub use fabric::{ANSWER_LIMIT_BYTES, Asked, Fabric, QUESTION_LIMIT_BYTES, Settings, Silence};
+pub use fabric::Fabric;
+pub use link::{ANSWER_LIMIT_BYTES, Asked, QUESTION_LIMIT_BYTES, Refused, Settings, Silence};

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use weft_endpoint::{
     Class, Completion, Domain, DomainSettings, EndpointId, EndpointSettings, Error, FiAddr,
     QueueBinding, QueueId, QueueSettings, Receive, Send, UserBuffer, VectorId, VectorKind,
@@ -23,7 +23,10 @@ use weft_endpoint::{
 use weft_os::sleep::{WaitSet, wait_readable};
 
 use crate::buffers::{self, Buffers};
-use crate::fabric::{ANSWER_LIMIT_BYTES, Asked, Link, QUESTION_LIMIT_BYTES, Settings, Silence};
+use crate::link::{
+    ANSWER_LIMIT_BYTES, Asked, Command, Link, QUESTION_LIMIT_BYTES, Refused, Reply, Settings,
+    Silence,
+};
 
 /// Specified (docs/job-cache.md, 2.2).
 const QUESTIONS: u64 = 1;
@@ -35,26 +38,6 @@ const POSTED_QUESTIONS: usize = 32;
 const SLEEP_MS: i32 = 1000;
 /// Chosen: completions that are read at once.
 const BATCH: usize = 32;
-
-/// What other threads want.
-pub enum Command {
-    /// Ask a node.
-    Ask {
-        node: usize,
-        question: Bytes,
-        reply: Reply,
-    },
-    /// Answer a node.
-    Answer {
-        node: usize,
-        tag: u64,
-        parts: [Bytes; 2],
-    },
-    /// Close the endpoint.
-    End,
-}
-
-type Reply = oneshot::Sender<Result<Bytes, Silence>>;
 
 /// What is under way; its number is the context.
 enum Under {
@@ -75,14 +58,19 @@ struct Unsent {
     question_of: Option<usize>,
 }
 
+/// The nodes of the job, as the endpoint knows them.
+struct Nodes {
+    vector: VectorId,
+    addresses: Vec<SocketAddr>,
+    names: Vec<FiAddr>,
+    own: usize,
+}
+
 struct Owner {
     domain: Domain<weft_udp::Transport>,
     endpoint: EndpointId,
     queue: QueueId,
-    vector: VectorId,
-    addresses: Vec<SocketAddr>,
-    nodes: Vec<FiAddr>,
-    own: usize,
+    nodes: Nodes,
     under: HashMap<usize, Under>,
     unsent: VecDeque<Unsent>,
     questions: Buffers,
@@ -96,12 +84,11 @@ struct Owner {
 }
 
 /// Opens the endpoint on a thread of its own; it ends at [`Command::End`].
-pub fn start(settings: Settings, asked: mpsc::UnboundedSender<Asked>) -> Result<Link, String> {
-    let system = |error: std::io::Error| format!("cannot make the mount's endpoint: {error}");
+pub fn start(settings: Settings, asked: mpsc::UnboundedSender<Asked>) -> Result<Link, Refused> {
     let (sender, commands) = channel();
-    let (ringer, bell) = UnixStream::pair().map_err(system)?;
-    ringer.set_nonblocking(true).map_err(system)?;
-    bell.set_nonblocking(true).map_err(system)?;
+    let (ringer, bell) = UnixStream::pair()?;
+    ringer.set_nonblocking(true)?;
+    bell.set_nonblocking(true)?;
     let link = Link {
         commands: sender,
         bell: Arc::new(ringer),
@@ -109,22 +96,19 @@ pub fn start(settings: Settings, asked: mpsc::UnboundedSender<Asked>) -> Result<
     let (opened, open) = channel();
     let own_link = link.clone();
     let thread = thread::Builder::new().name("weft-fabric".to_owned());
-    thread
-        .spawn(move || {
-            let owner = Owner::open(&settings, asked, own_link, commands, bell);
-            match owner {
-                Ok(mut owner) => {
-                    let _ = opened.send(Ok(()));
-                    owner.run();
-                }
-                Err(words) => {
-                    let _ = opened.send(Err(words));
-                }
+    thread.spawn(move || {
+        let owner = Owner::open(&settings, asked, own_link, commands, bell);
+        match owner {
+            Ok(mut owner) => {
+                let _ = opened.send(Ok(()));
+                owner.run();
             }
-        })
-        .map_err(system)?;
-    open.recv()
-        .map_err(|_| "the mount's endpoint failed".to_owned())??;
+            Err(refused) => {
+                let _ = opened.send(Err(refused));
+            }
+        }
+    })?;
+    open.recv().map_err(|_| Refused::Ended)??;
     Ok(link)
 }
 
@@ -135,7 +119,7 @@ impl Owner {
         link: Link,
         commands: Receiver<Command>,
         bell: UnixStream,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Refused> {
         let route = weft_udp::Settings {
             trust: Some(settings.trust.clone()),
             report: settings.tell,
@@ -153,31 +137,29 @@ impl Owner {
             receive: true,
             selective: false,
         };
-        let words = |error: Error| error.to_string();
-        domain
-            .endpoints()
-            .bind_vector(endpoint, vector)
-            .map_err(words)?;
-        domain
-            .endpoints()
-            .bind_queue(endpoint, queue, both)
-            .map_err(words)?;
+        domain.endpoints().bind_vector(endpoint, vector)?;
+        domain.endpoints().bind_queue(endpoint, queue, both)?;
         if let Err(error) = domain.endpoints().enable(endpoint) {
             let why = domain.last_failure().map(str::to_owned);
-            return Err(why.unwrap_or_else(|| error.to_string()));
+            return Err(match why {
+                Some(cause) => Refused::Endpoint { cause },
+                None => error.into(),
+            });
         }
-        let mut nodes = Vec::new();
+        let mut names = Vec::new();
         for address in &settings.nodes {
-            nodes.push(domain.vectors().insert(vector, *address).map_err(words)?);
+            names.push(domain.vectors().insert(vector, *address)?);
         }
         let mut owner = Self {
             domain,
             endpoint,
             queue,
-            vector,
-            addresses: settings.nodes.clone(),
-            nodes,
-            own: settings.own,
+            nodes: Nodes {
+                vector,
+                addresses: settings.nodes.clone(),
+                names,
+                own: settings.own,
+            },
             under: HashMap::new(),
             unsent: VecDeque::new(),
             questions: Buffers::new(HEAD_BYTES + QUESTION_LIMIT_BYTES),
@@ -271,14 +253,14 @@ impl Owner {
         let context = self.number(Under::Answer(answer.clone(), Some(reply)));
         // Tags of answers are never used again, and none is that of questions.
         let tag = context as u64 + QUESTIONS;
-        if let Err(error) = self.receive(self.nodes[node], tag, context, answer) {
+        if let Err(error) = self.receive(self.nodes.names[node], tag, context, answer) {
             self.fail(context, error);
             self.name_again(node);
             return;
         }
         let buffer = self.questions.take();
         let mut head = [0; HEAD_BYTES];
-        head[..8].copy_from_slice(&(self.own as u64).to_le_bytes());
+        head[..8].copy_from_slice(&(self.nodes.own as u64).to_le_bytes());
         head[8..].copy_from_slice(&tag.to_le_bytes());
         let mut length_bytes = buffers::write(&buffer, 0, &head);
         length_bytes += buffers::write(&buffer, HEAD_BYTES, question);
@@ -330,7 +312,7 @@ impl Owner {
             flags: None,
             context,
         };
-        let to = self.nodes[message.node];
+        let to = self.nodes.names[message.node];
         let endpoint = self.domain.endpoint(self.endpoint);
         match endpoint.and_then(|endpoint| endpoint.send(to, &send, &part)) {
             Ok(()) => {}
@@ -364,13 +346,15 @@ impl Owner {
 
     /// A node that was lost is met anew under a new name (docs/srd-protocol.md, 6.4).
     fn name_again(&mut self, node: usize) {
-        let vectors = self.domain.vectors();
-        if vectors.remove(self.vector, self.nodes[node]).is_ok() {
-            let named = self
-                .domain
-                .vectors()
-                .insert(self.vector, self.addresses[node]);
-            self.nodes[node] = named.unwrap_or(FiAddr::UNSPEC);
+        let nodes = &mut self.nodes;
+        let removed = self
+            .domain
+            .vectors()
+            .remove(nodes.vector, nodes.names[node]);
+        if removed.is_ok() {
+            let address = nodes.addresses[node];
+            let named = self.domain.vectors().insert(nodes.vector, address);
+            nodes.names[node] = named.unwrap_or(FiAddr::UNSPEC);
         }
     }
 
@@ -442,7 +426,7 @@ impl Owner {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
         let Some(node) = usize::try_from(word(0))
             .ok()
-            .filter(|node| *node < self.nodes.len())
+            .filter(|node| *node < self.nodes.names.len())
         else {
             return;
         };

@@ -8,8 +8,10 @@
 //! - [`peers`]: how each program is mounted and unmounted.
 //! - [`server`]: the S3 server, its settings and counters.
 //! - [`results`]: the table, the page and the JSON.
+//! - [`fault`]: why a run or all of them failed.
 #![forbid(unsafe_code)]
 
+pub mod fault;
 pub mod loads;
 pub mod peers;
 pub mod results;
@@ -39,8 +41,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let done = rounds::all(&settings).and_then(|runs| results::write(&settings, &runs));
     match done {
         Ok(()) => EXIT_OK,
-        Err(text) => {
-            say!("weft bench mount: {text}");
+        Err(fault) => {
+            say!("weft bench mount: {fault}");
             EXIT_FAILED
         }
     }

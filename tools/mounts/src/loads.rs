@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::fault::Fault;
 use crate::server::Server;
 
 /// One load.
@@ -24,7 +25,7 @@ pub struct Load {
     /// Whether connections have a speed beside the first byte's delay of 30 ms.
     pub is_wide_area: bool,
     /// A peer runs it, in a folder, with so much time.
-    pub work: fn(&Path, Duration) -> Result<Outcome, String>,
+    pub work: fn(&Path, Duration) -> Result<Outcome, Fault>,
 }
 
 /// What a run took.
@@ -117,7 +118,7 @@ pub static ALL: [Load; 9] = [
         is_wide_area: false,
         work: |folder, limit| {
             let file = folder.join("files0000000");
-            fs::read(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+            fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
             fio(
                 &file,
                 &["--rw=randread", "--bs=128k", "--numjobs=4", "--size=128m"],
@@ -152,11 +153,14 @@ pub static ALL: [Load; 9] = [
 ///
 /// # Errors
 /// With the names that are known.
-pub fn named(name: &str) -> Result<&'static Load, String> {
+pub fn named(name: &str) -> Result<&'static Load, Fault> {
     let names: Vec<&str> = ALL.iter().map(|load| load.name).collect();
     ALL.iter()
         .find(|load| load.name == name)
-        .ok_or_else(|| format!("the loads are {}", names.join(", ")))
+        .ok_or_else(|| Fault::UnknownLoad {
+            name: name.to_owned(),
+            known: names.join(", "),
+        })
 }
 
 impl Load {
@@ -182,8 +186,8 @@ impl Load {
 /// Makes what all loads read.
 ///
 /// # Errors
-/// In words.
-pub fn fill(server: &Server) -> Result<(), String> {
+/// The server refuses.
+pub fn fill(server: &Server) -> Result<(), Fault> {
     server.fill("many/k", KEYS, 4096)?;
     for folder in 0..TREE_FOLDERS {
         server.fill(&format!("tree/{folder:02}/f"), TREE_FILES, 10)?;
@@ -204,13 +208,14 @@ fn words(program: &str, arguments: &[&str]) -> Command {
 }
 
 /// Runs a command to its end or the limit: seconds, its output, and whether it was cut.
-fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), String> {
+fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), Fault> {
     let shown = format!("{command:?}");
-    let output = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
-    let file = output.reopen().map_err(|error| error.to_string())?;
+    let failed = Fault::system(format!("run {shown}"));
+    let output = tempfile::NamedTempFile::new().map_err(&failed)?;
+    let file = output.reopen().map_err(&failed)?;
     let begin = Instant::now();
     let process = command.stdin(Stdio::null()).stdout(file).spawn();
-    let mut process = process.map_err(|error| format!("cannot run {shown}: {error}"))?;
+    let mut process = process.map_err(&failed)?;
     loop {
         match process.try_wait() {
             Ok(Some(status)) => {
@@ -219,7 +224,10 @@ fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), St
                 return if status.success() {
                     Ok((seconds, said, false))
                 } else {
-                    Err(format!("{shown} ended with {status}"))
+                    Err(Fault::Ended {
+                        command: shown,
+                        status,
+                    })
                 };
             }
             _ if begin.elapsed() > limit => {
@@ -233,11 +241,14 @@ fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), St
 }
 
 /// Seconds of a command that prints so many lines.
-fn timed(command: &mut Command, limit: Duration, lines: u64) -> Result<Outcome, String> {
+fn timed(command: &mut Command, limit: Duration, lines: u64) -> Result<Outcome, Fault> {
     let (figure, said, is_cut) = run(command, limit)?;
     let count = said.lines().count() as u64;
     if !is_cut && count != lines {
-        return Err(format!("{command:?} printed {count} lines of {lines}"));
+        return Err(Fault::Printed {
+            command: format!("{command:?}"),
+            printed: format!("{count} lines of {lines}"),
+        });
     }
     Ok(Outcome {
         figure,
@@ -247,7 +258,7 @@ fn timed(command: &mut Command, limit: Duration, lines: u64) -> Result<Outcome, 
 }
 
 /// MB/s of a command that moves so many bytes.
-fn rate(command: &mut Command, limit: Duration, bytes: u64) -> Result<Outcome, String> {
+fn rate(command: &mut Command, limit: Duration, bytes: u64) -> Result<Outcome, Fault> {
     let (seconds, _, is_cut) = run(command, limit)?;
     Ok(Outcome {
         figure: bytes as f64 / seconds / 1e6,
@@ -256,7 +267,7 @@ fn rate(command: &mut Command, limit: Duration, bytes: u64) -> Result<Outcome, S
     })
 }
 
-fn fio(file: &Path, more: &[&str], limit: Duration) -> Result<Outcome, String> {
+fn fio(file: &Path, more: &[&str], limit: Duration) -> Result<Outcome, Fault> {
     let name = format!("--filename={}", text(file));
     let mut command = words(
         "fio",
@@ -280,12 +291,15 @@ fn fio(file: &Path, more: &[&str], limit: Duration) -> Result<Outcome, String> {
             asked_bytes: 0,
             is_cut,
         }),
-        _ => Err(format!("fio said: {said}")),
+        _ => Err(Fault::Printed {
+            command: "fio".to_owned(),
+            printed: said,
+        }),
     }
 }
 
 /// Every process reads a file of its own, all at once.
-fn file_per_process(folder: &Path, limit: Duration, count: u64) -> Result<Outcome, String> {
+fn file_per_process(folder: &Path, limit: Duration, count: u64) -> Result<Outcome, Fault> {
     let files = (0..count).map(|file| folder.join(format!("files{file:07}")));
     let readers =
         files.map(|file| format!("dd if='{}' of=/dev/null bs=1M status=none & ", text(&file)));
@@ -297,20 +311,20 @@ fn file_per_process(folder: &Path, limit: Duration, count: u64) -> Result<Outcom
     )
 }
 
-fn unpack(folder: &Path, limit: Duration) -> Result<Outcome, String> {
-    let failed = |error: std::io::Error| format!("cannot make an archive: {error}");
-    let source = tempfile::TempDir::new().map_err(failed)?;
+fn unpack(folder: &Path, limit: Duration) -> Result<Outcome, Fault> {
+    let failed = Fault::system("make an archive");
+    let source = tempfile::TempDir::new().map_err(&failed)?;
     for file in 0..PACKED_FILES {
-        fs::write(source.path().join(format!("f{file:05}")), [7; 4096]).map_err(failed)?;
+        fs::write(source.path().join(format!("f{file:05}")), [7; 4096]).map_err(&failed)?;
     }
-    let archive = tempfile::NamedTempFile::new().map_err(failed)?;
+    let archive = tempfile::NamedTempFile::new().map_err(&failed)?;
     let (archive, source) = (text(archive.path()), text(source.path()));
     run(
         &mut words("tar", &["-C", &source, "-cf", &archive, "."]),
         limit,
     )?;
     let to = text(&folder.join("unpacked"));
-    fs::create_dir(&to).map_err(failed)?;
+    fs::create_dir(&to).map_err(&failed)?;
     let tar = &[
         "-C",
         &to,

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::fault::Fault;
 use crate::server::{BUCKET, Server};
-use crate::settings::Peer;
 
 /// Chosen: a program that has not mounted by then does not.
 const MOUNT_LIMIT: Duration = Duration::from_secs(30);
@@ -72,6 +72,15 @@ impl Kind {
     }
 }
 
+/// One program that mounts buckets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Which one.
+    pub kind: Kind,
+    /// Its command.
+    pub command: PathBuf,
+}
+
 /// A mount of one peer, until this is dropped.
 pub struct Mount {
     process: Child,
@@ -84,12 +93,12 @@ impl Mount {
     ///
     /// # Errors
     /// What the program said.
-    pub fn new(peer: &Peer, server: &Server) -> Result<Self, String> {
-        let failed = |error| format!("cannot mount by {}: {error}", peer.command.display());
-        let folder = TempDir::with_prefix("weft-bench-mount-").map_err(failed)?;
-        let cache = TempDir::with_prefix("weft-bench-cache-").map_err(failed)?;
+    pub fn new(peer: &Peer, server: &Server) -> Result<Self, Fault> {
+        let failed = Fault::system(format!("mount by {}", peer.command.display()));
+        let folder = TempDir::with_prefix("weft-bench-mount-").map_err(&failed)?;
+        let cache = TempDir::with_prefix("weft-bench-cache-").map_err(&failed)?;
         let log = cache.path().join("log");
-        let output = File::create(&log).map_err(failed)?;
+        let output = File::create(&log).map_err(&failed)?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let words = peer
             .kind
@@ -105,10 +114,10 @@ impl Mount {
                 ("AWS_EC2_METADATA_DISABLED", "true"),
             ])
             .stdin(Stdio::null())
-            .stdout(output.try_clone().map_err(failed)?)
+            .stdout(output.try_clone().map_err(&failed)?)
             .stderr(output)
             .spawn()
-            .map_err(failed)?;
+            .map_err(&failed)?;
         let mut mount = Self {
             process,
             folder,
@@ -119,7 +128,8 @@ impl Mount {
             let has_ended = !matches!(mount.process.try_wait(), Ok(None));
             if has_ended || Instant::now() > until {
                 let said = fs::read_to_string(&log).unwrap_or_default();
-                return Err(format!("{} did not mount: {said}", peer.kind.name()));
+                let peer = peer.kind.name();
+                return Err(Fault::NotMounted { peer, said });
             }
             thread::sleep(Duration::from_millis(20));
         }

@@ -8,6 +8,7 @@ use weft_chart::table::{Cell, Table};
 use weft_ranks::say;
 use weft_statistics::interval::{self, Column, Interval};
 
+use crate::fault::Fault;
 use crate::loads::{self, Load};
 use crate::rounds::Run;
 use crate::settings::Settings;
@@ -25,8 +26,8 @@ const HEADS: [&str; 7] = [
 /// Writes page and JSON into the folder of `--out`, and prints the tables.
 ///
 /// # Errors
-/// In words: the folder, or that runs failed.
-pub fn write(settings: &Settings, runs: &[Run]) -> Result<(), String> {
+/// The folder, or that runs failed.
+pub fn write(settings: &Settings, runs: &[Run]) -> Result<(), Fault> {
     let tables: Vec<(&Load, Table)> = loads::ALL
         .iter()
         .filter(|load| runs.iter().any(|run| run.load == load.name))
@@ -36,24 +37,22 @@ pub fn write(settings: &Settings, runs: &[Run]) -> Result<(), String> {
         println!("\n{}, {}: {}\n", load.name, load.unit, load.what);
         println!("{}", markdown(table));
     }
-    let failed =
-        |error: std::io::Error| format!("cannot write {}: {error}", settings.out.display());
-    fs::create_dir_all(&settings.out).map_err(failed)?;
-    let json = serde_json::to_string_pretty(runs).map_err(|error| error.to_string())?;
-    fs::write(settings.out.join("runs.json"), json).map_err(failed)?;
-    fs::write(settings.out.join("index.html"), page(tables).html()).map_err(failed)?;
+    let failed = Fault::system(format!("write {}", settings.out.display()));
+    fs::create_dir_all(&settings.out).map_err(&failed)?;
+    let json = serde_json::to_string_pretty(runs).map_err(|error| failed(error.into()))?;
+    fs::write(settings.out.join("runs.json"), json).map_err(&failed)?;
+    fs::write(settings.out.join("index.html"), page(tables).html()).map_err(&failed)?;
     say!("{}", settings.out.join("index.html").display());
     let failures: Vec<&Run> = runs.iter().filter(|run| run.failure.is_some()).collect();
     match failures.first() {
         None => Ok(()),
-        Some(first) => Err(format!(
-            "{} of {} runs failed; the first, {} by {}: {}",
-            failures.len(),
-            runs.len(),
-            first.load,
-            first.peer,
-            first.failure.as_deref().unwrap_or_default()
-        )),
+        Some(first) => Err(Fault::Runs {
+            failed: failures.len(),
+            all: runs.len(),
+            load: first.load,
+            peer: first.peer,
+            why: first.failure.clone().unwrap_or_default(),
+        }),
     }
 }
 
@@ -85,7 +84,7 @@ fn table(load: &Load, runs: &[Run]) -> Table {
             .iter()
             .filter(|run| run.load == load.name && run.peer == *peer);
         let is_cut = mine.clone().any(|run| run.is_cut);
-        let last = mine.clone().last();
+        let last = mine.clone().next_back();
         let sent = last
             .filter(|run| run.asked_bytes > 0)
             .and_then(|run| Some(run.counters["sent_bytes"].as_f64()? / run.asked_bytes as f64));

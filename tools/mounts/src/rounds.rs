@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 use weft_ranks::say;
 
+use crate::fault::Fault;
 use crate::loads::{self, Load};
-use crate::peers::Mount;
+use crate::peers::{Mount, Peer};
 use crate::server::Server;
-use crate::settings::{Peer, Settings};
+use crate::settings::Settings;
 
 /// One run of one peer.
 #[derive(Debug, Clone, Serialize)]
@@ -39,8 +40,8 @@ pub struct Run {
 /// Runs everything.
 ///
 /// # Errors
-/// In words, where there is no server. Runs that fail are among the answer.
-pub fn all(settings: &Settings) -> Result<Vec<Run>, String> {
+/// Where there is no server. Runs that fail are among the answer.
+pub fn all(settings: &Settings) -> Result<Vec<Run>, Fault> {
     let server = Server::start(&settings.server)?;
     loads::fill(&server)?;
     let chosen: Vec<&Load> = if settings.loads.is_empty() {
@@ -71,7 +72,7 @@ fn one(
     peer: &Peer,
     round: u32,
     limit: Duration,
-) -> Result<Run, String> {
+) -> Result<Run, Fault> {
     let mut run = Run {
         load: load.name,
         peer: peer.kind.name(),
@@ -85,8 +86,8 @@ fn one(
     };
     let mount = match Mount::new(peer, server) {
         Ok(mount) => mount,
-        Err(text) => {
-            run.failure = Some(text);
+        Err(fault) => {
+            run.failure = Some(fault.to_string());
             return Ok(run);
         }
     };
@@ -97,7 +98,7 @@ fn one(
             run.is_cut = outcome.is_cut;
             run.asked_bytes = outcome.asked_bytes;
         }
-        Err(text) => run.failure = Some(text),
+        Err(fault) => run.failure = Some(fault.to_string()),
     }
     run.counters = server.counters()?;
     run.resident_bytes = mount.resident_bytes();

@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::fault::Fault;
+
 /// The bucket that peers mount.
 pub const BUCKET: &str = "data";
 
@@ -30,17 +32,19 @@ impl Server {
     /// Starts it with an empty bucket.
     ///
     /// # Errors
-    /// In words.
-    pub fn start(command: &Path) -> Result<Self, String> {
-        let failed = |error| format!("cannot start {}: {error}", command.display());
+    /// The server cannot be reached, or refuses.
+    pub fn start(command: &Path) -> Result<Self, Fault> {
+        let failed = Fault::system(format!("start {}", command.display()));
         let mut process = Command::new(command)
             .args(["--bucket", BUCKET, "--counted-etags"])
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(failed)?;
+            .map_err(&failed)?;
         let mut url = String::new();
         if let Some(stdout) = process.stdout.take() {
-            BufReader::new(stdout).read_line(&mut url).map_err(failed)?;
+            BufReader::new(stdout)
+                .read_line(&mut url)
+                .map_err(&failed)?;
         }
         let url = url.trim().to_owned();
         Ok(Self { process, url })
@@ -49,8 +53,8 @@ impl Server {
     /// Makes synthetic objects: `prefix` with a number behind it, if there are several.
     ///
     /// # Errors
-    /// In words.
-    pub fn fill(&self, prefix: &str, count: u64, size_bytes: u64) -> Result<(), String> {
+    /// The server cannot be reached, or refuses.
+    pub fn fill(&self, prefix: &str, count: u64, size_bytes: u64) -> Result<(), Fault> {
         let value = json!({"bucket": BUCKET, "prefix": prefix, "count": count, "size": size_bytes});
         self.control("POST", "objects", Some(&value)).map(drop)
     }
@@ -58,8 +62,8 @@ impl Server {
     /// Sets how slow it is, and forgets what it counted.
     ///
     /// # Errors
-    /// In words.
-    pub fn begin(&self, network: &Value) -> Result<(), String> {
+    /// The server cannot be reached, or refuses.
+    pub fn begin(&self, network: &Value) -> Result<(), Fault> {
         self.control("DELETE", "faults", None)?;
         self.control("POST", "faults", Some(network))?;
         self.control("DELETE", "counters", None).map(drop)
@@ -68,20 +72,20 @@ impl Server {
     /// What it counted since.
     ///
     /// # Errors
-    /// In words.
-    pub fn counters(&self) -> Result<Value, String> {
+    /// The server cannot be reached, or refuses.
+    pub fn counters(&self) -> Result<Value, Fault> {
         self.control("GET", "counters", None)
     }
 
     /// As fast as it can.
     ///
     /// # Errors
-    /// In words.
-    pub fn end(&self) -> Result<(), String> {
+    /// The server cannot be reached, or refuses.
+    pub fn end(&self) -> Result<(), Fault> {
         self.control("DELETE", "faults", None).map(drop)
     }
 
-    fn control(&self, method: &str, path: &str, value: Option<&Value>) -> Result<Value, String> {
+    fn control(&self, method: &str, path: &str, value: Option<&Value>) -> Result<Value, Fault> {
         let body = value.map(Value::to_string).unwrap_or_default();
         let host = self.url.trim_start_matches("http://");
         let ask = || -> std::io::Result<String> {
@@ -96,12 +100,14 @@ impl Server {
             stream.read_to_string(&mut answer)?;
             Ok(answer)
         };
-        let answer = ask().map_err(|error| format!("the S3 server at {host}: {error}"))?;
+        let failed = Fault::system(format!("ask the S3 server at {host}"));
+        let answer = ask().map_err(failed)?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         if !head.starts_with("HTTP/1.1 2") {
-            return Err(format!(
-                "the S3 server refused {method} {path}: {head}: {body}"
-            ));
+            return Err(Fault::Server {
+                request: format!("{method} {path}"),
+                answer: format!("{head}: {body}"),
+            });
         }
         Ok(serde_json::from_str(body).unwrap_or(Value::Null))
     }

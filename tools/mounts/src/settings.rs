@@ -6,16 +6,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::loads::{self, Load};
-use crate::peers::Kind;
-
-/// One program that mounts buckets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Peer {
-    /// Which one.
-    pub kind: Kind,
-    /// Its command.
-    pub command: PathBuf,
-}
+use crate::peers::{Kind, Peer};
 
 /// The options, checked.
 #[derive(Debug, Clone, Parser)]
