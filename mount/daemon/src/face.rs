@@ -17,7 +17,7 @@ use fuser::{
     ReplyWrite, Request, TimeOrNow, WriteFlags,
 };
 use tokio::runtime::Handle;
-use weft_files::{BucketFiles, Place};
+use weft_files::{BucketFiles, Place, copy_range};
 
 use crate::listed::{read_entries, read_names};
 use crate::shown::{Owner, done, errno, mode, named, process_of, text};
@@ -25,8 +25,8 @@ use crate::writers::Writers;
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
 const REQUEST_BYTES: u32 = 1 << 20;
-/// Chosen: one request. More would have a page that is missing in a mapped file bring as much around
-/// it.
+/// Chosen: one request. More would have a page that is missing in a mapped file bring as much
+/// around it.
 pub const READ_AHEAD_BYTES: u32 = REQUEST_BYTES;
 /// Chosen: requests of read-ahead that the kernel has under way.
 const BACKGROUND_REQUESTS: u16 = 128;
@@ -380,7 +380,7 @@ impl Filesystem for Face {
                 offset,
             };
             let (from, to) = (place(from, from_offset), place(to, to_offset));
-            match files.open_files.copy_range(from, to, length).await {
+            match copy_range(&files.open_files, from, to, length).await {
                 Ok(copied) => reply.written(copied as u32),
                 Err(fault) => reply.error(errno("copy_file_range", &fault)),
             }

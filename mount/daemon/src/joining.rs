@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
 use weft_fabric::{Asked, Fabric, Settings};
-use weft_files::{BucketFiles, Neighbours};
+use weft_files::{BucketFiles, Neighbours, Unreached};
 use weft_udp::seal::{JobKey, Trust};
 
 use crate::log;
@@ -30,19 +30,19 @@ impl Neighbours for ByFabric {
         self.0.node_count()
     }
 
-    async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, String> {
-        let answer = self.0.ask(node, question).await;
-        answer.map_err(|silence| silence.to_string())
+    async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached> {
+        Ok(self.0.ask(node, question).await?)
     }
 }
 
-/// The other mounts, and what they ask, if this mount is in a job.
+/// The other mounts, and what they ask.
+pub type Joined = (Arc<dyn Neighbours>, UnboundedReceiver<Asked>);
+
+/// The other mounts, if this mount is in a job.
 ///
 /// # Errors
 /// Addresses that are none, a place in the list that is none, no key.
-pub fn join(
-    options: &JobOptions,
-) -> Result<Option<(Arc<dyn Neighbours>, UnboundedReceiver<Asked>)>, Trouble> {
+pub fn join(options: &JobOptions) -> Result<Option<Joined>, Trouble> {
     let (Some(nodes), Some(own)) = (&options.job_nodes, options.job_node) else {
         return Ok(None);
     };

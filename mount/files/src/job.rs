@@ -25,6 +25,9 @@ pub const MISSING: u8 = 1;
 /// Specified (2.5).
 pub const ELSE: u8 = 2;
 
+/// Why a node did not answer, as whoever carries questions says it.
+pub type Unreached = Box<dyn std::error::Error + Send + Sync>;
+
 /// The other nodes. `mount/daemon` gives them.
 #[async_trait]
 pub trait Neighbours: Send + Sync + 'static {
@@ -35,8 +38,8 @@ pub trait Neighbours: Send + Sync + 'static {
     /// Asks a node.
     ///
     /// # Errors
-    /// It is gone, or silent: in words.
-    async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, String>;
+    /// It is gone, or silent.
+    async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached>;
 }
 
 /// This node's part in its job.
@@ -69,11 +72,11 @@ impl Job {
                         _ => None,
                     };
                 }
-                Err(words) => {
+                Err(unreached) => {
                     if self.owners.is_silent(node) {
                         (self.tell)(&format!(
-                            "node {node} of the job is silent ({words}); what it owns is fetched \
-                             by others"
+                            "node {node} of the job is silent ({unreached}); what it owns is \
+                             fetched by others"
                         ));
                     }
                 }

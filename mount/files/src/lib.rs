@@ -4,7 +4,8 @@
 //!
 //! A call goes through these modules:
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
-//! - [`folders`]: the calls on open folders; [`open_files`]: those on open files.
+//! - [`folders`]: the calls on open folders; [`open_files`]: those on open files;
+//!   [`copying`]: from one to another.
 //! - [`changes`]: the calls that change names; [`object_copies`]: objects that the store
 //!   copies.
 //! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes
@@ -30,6 +31,7 @@
 pub mod attributes;
 pub mod bucket_files;
 pub mod changes;
+mod copying;
 mod core;
 mod draft;
 mod drafts;
@@ -61,9 +63,10 @@ pub use crate::core::{Publish, Settings, Writes};
 pub use attributes::{Attributes, Entry, Kind};
 pub use bucket_files::BucketFiles;
 pub use changes::Name;
+pub use copying::copy_range;
 pub use fault::{Fault, Reason};
 pub use folders::FolderEntry;
-pub use job::{Job, Neighbours};
+pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
 pub use open_files::{Mode, Opened, Place};
 pub use sources::Disk;

@@ -27,16 +27,13 @@ use crate::version::Version;
 /// for any time.
 const SAME_MOMENT: Duration = Duration::from_millis(100);
 
-/// Chosen: what is shorter costs less to read and write than to copy by a request.
-const LEAST_COPY_BYTES: u64 = 1 << 20;
-
 /// A file that is open.
 pub(crate) struct OpenFile {
     /// The node's number.
     pub(crate) ino: u64,
     reader: Mutex<Arc<Reader>>,
     /// Of who may write.
-    draft: Option<Arc<Draft>>,
+    pub(crate) draft: Option<Arc<Draft>>,
     mode: Mode,
 }
 
@@ -276,7 +273,7 @@ impl OpenFiles {
 
     /// The reader of a handle. What this mount published itself is read on, by all who have the
     /// file open.
-    fn reader(&self, file: &OpenFile) -> Result<Arc<Reader>, Fault> {
+    pub(crate) fn reader(&self, file: &OpenFile) -> Result<Arc<Reader>, Fault> {
         let mut reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let was_written_here = {
             let mut nodes = self.core.nodes();
@@ -334,42 +331,6 @@ impl OpenFiles {
             Publish::Close | Publish::Fsync => draft.publish().await,
         };
         told(draft, done).await
-    }
-
-    /// Copies a range of one open file to another one inside the store; how many bytes.
-    ///
-    /// # Errors
-    /// `Unsupported` where their bytes must pass through the client: ranges that are short, or
-    /// that the store does not have; `NotOpen`.
-    pub async fn copy_range(&self, from: Place, to: Place, most: u64) -> Result<u64, Fault> {
-        let (source, target) = (self.open.get(from.handle)?, self.open.get(to.handle)?);
-        let draft = target.draft.as_ref().ok_or(Reason::NotOpen)?;
-        if source.ino == target.ino {
-            return Err(Reason::Unsupported.into());
-        }
-        let version = Arc::new(self.version(source.ino)?);
-        let size = version.size_bytes;
-        if from.offset >= size {
-            return Ok(0);
-        }
-        let range = Range::new(
-            from.offset,
-            size.min(from.offset.saturating_add(most.max(1))),
-        );
-        if range.byte_count() < LEAST_COPY_BYTES {
-            return Err(Reason::Unsupported.into());
-        }
-        let (version, at) = match self.draft(source.ino) {
-            Some(draft) => draft
-                .in_one_object(range)
-                .await
-                .ok_or(Reason::Unsupported)?,
-            None if version.etag == *self.reader(&source)?.etag() => (version, range.start),
-            None => return Err(Reason::Unsupported.into()),
-        };
-        let there = Range::new(at, at + range.byte_count());
-        draft.copy(to.offset, &version, there).await?;
-        Ok(range.byte_count())
     }
 
     /// Makes a file `size` bytes long, whether it is open or not.

@@ -28,10 +28,13 @@ const UNOPENED_NAMES: usize = 100_000;
 /// The names of a folder, and when the oldest page of them was asked for.
 pub type Whole = (Vec<Named>, Instant);
 
+/// A walk, for whoever reads its next page.
+type Shared = Arc<tokio::sync::Mutex<Walk>>;
+
 /// The walks of a mount.
 #[derive(Default)]
 pub struct Walks {
-    all: Mutex<HashMap<String, (Arc<tokio::sync::Mutex<Walk>>, Instant)>>,
+    all: Mutex<HashMap<String, (Shared, Instant)>>,
 }
 
 impl Walks {
@@ -81,7 +84,7 @@ impl Walks {
     }
 
     /// The walk of the nearest folder above.
-    fn find(&self, prefix: &str) -> Option<(String, Arc<tokio::sync::Mutex<Walk>>)> {
+    fn find(&self, prefix: &str) -> Option<(String, Shared)> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let mut above = prefix;
         loop {

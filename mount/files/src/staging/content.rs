@@ -263,7 +263,7 @@ impl Content {
         let is_long = log.data_bytes() > self.look_at_bytes
             && log.data_bytes() > 2 * self.places.staged_bytes() + SPARE_BYTES;
         self.look_at_bytes = self.look_at_bytes.max(log.data_bytes() * 5 / 4);
-        if (!is_long && self.places.len() <= too_many) || self.places.has_dropped() {
+        if (!is_long && self.places.count() <= too_many) || self.places.has_dropped() {
             return Ok(());
         }
         let mut new = self.new_log(key)?;
@@ -289,7 +289,7 @@ impl Content {
         for (range, at) in moves {
             self.places.read_at(range, at);
         }
-        self.extents_before = self.places.len();
+        self.extents_before = self.places.count();
         self.look_at_bytes = SPARE_BYTES.max(new.data_bytes());
         self.log = Some(new);
         Ok(())

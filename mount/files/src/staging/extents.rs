@@ -61,7 +61,7 @@ impl Extents {
     }
 
     /// How many ranges.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.by_start.len()
     }
 

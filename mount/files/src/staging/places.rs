@@ -98,8 +98,8 @@ impl Places {
     }
 
     /// How many ranges they are.
-    pub fn len(&self) -> usize {
-        self.read.len()
+    pub fn count(&self) -> usize {
+        self.read.count()
     }
 
     /// How many bytes lie here.
@@ -115,7 +115,7 @@ impl Places {
 
     /// Whether anything was let go.
     pub fn has_dropped(&self) -> bool {
-        self.dropped.len() > 0
+        self.dropped.count() > 0
     }
 
     /// Lets go what lies here of a range, which was sent; where that is in the data.

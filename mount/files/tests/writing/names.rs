@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of names that change: files and folders that are renamed, unlinked and replaced, also while
+//! they are open.
+
+use std::time::Duration;
+
+use weft_files::{Name, Reason};
+use weft_store::Failure;
+use weft_store::memory::Operation;
+
+use crate::{MIB, Mount, READ, ROOT, WRITE, at, reason};
+
+#[test]
+fn names_change_as_calls_say() {
+    let mount = Mount::new();
+    let rename = |old, new, may| run_rename(&mount, old, new, may);
+    let made = mount.runtime.block_on(mount.files.make_folder(at("d")));
+    let folder = made.unwrap().attributes.ino;
+    assert_eq!(mount.store.keys(), ["d/"]);
+    let again = mount.runtime.block_on(mount.files.make_folder(at("d")));
+    assert_eq!(again.unwrap_err().reason, Reason::Exists);
+    let inside = Name {
+        parent: folder,
+        name: "f",
+    };
+    let created = mount.files.open_files.create(inside, WRITE);
+    let handle = mount.runtime.block_on(created).unwrap().1.handle;
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("d/f").unwrap(), b"");
+    let removed = mount.runtime.block_on(mount.files.remove_folder(at("d")));
+    assert_eq!(removed.unwrap_err().reason, Reason::NotEmpty);
+    assert_eq!(rename("d", "e", true), Ok(()));
+    assert_eq!(mount.store.keys(), ["e/", "e/f"]);
+    mount.store.plant("g", "g");
+    assert_eq!(rename("e", "g", true), Err(Reason::NotFolder));
+    assert_eq!(rename("g", "e", true), Err(Reason::IsFolder));
+    mount.store.plant("h", "h");
+    assert_eq!(rename("g", "h", false), Err(Reason::Exists));
+    assert_eq!(rename("g", "h", true), Ok(()));
+    assert_eq!(mount.content("h").unwrap(), b"g");
+    assert_eq!(rename("nothing", "h", true), Err(Reason::NotFound));
+    let unlinked = mount
+        .runtime
+        .block_on(mount.files.unlink(at("h")))
+        .map_err(reason);
+    assert_eq!(unlinked, Ok(()));
+    let unlinked = mount
+        .runtime
+        .block_on(mount.files.unlink(at("e")))
+        .map_err(reason);
+    assert_eq!(unlinked, Err(Reason::IsFolder));
+    assert_eq!(mount.names(), ["e"]);
+}
+
+fn run_rename(mount: &Mount, old: &str, new: &str, may_replace: bool) -> Result<(), Reason> {
+    let renamed = mount.files.rename(at(old), at(new), may_replace);
+    mount.runtime.block_on(renamed).map_err(reason)
+}
+
+#[test]
+fn file_that_is_renamed_while_written_is_written_on() {
+    let mount = Mount::new();
+    let handle = mount.create("f.tmp");
+    mount.write(handle, 0, b"begin").unwrap();
+    assert_eq!(run_rename(&mount, "f.tmp", "f", true), Ok(()));
+    assert_eq!(mount.store.keys(), [""; 0], "nobody sees half of it");
+    mount.write(handle, 5, b" and end").unwrap();
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"begin and end");
+    assert_eq!(mount.store.keys(), ["f"]);
+}
+
+#[test]
+fn rename_that_breaks_off_leaves_the_old_name_or_both() {
+    for (operation, keys) in [
+        (Operation::Copy, vec!["a"]),
+        (Operation::Delete, vec!["a", "b"]),
+    ] {
+        let mount = Mount::new();
+        mount.store.plant("a", "content");
+        mount
+            .store
+            .faults()
+            .fail(operation, 0, Failure::Unreachable);
+        assert_eq!(run_rename(&mount, "a", "b", true), Err(Reason::Broken));
+        assert_eq!(mount.store.keys(), keys);
+        assert_eq!(run_rename(&mount, "a", "b", true), Ok(()));
+        assert_eq!(mount.store.keys(), ["b"]);
+    }
+}
+
+#[test]
+fn file_that_is_unlinked_while_written_never_appears() {
+    let mount = Mount::new();
+    let handle = mount.create("f");
+    mount.write(handle, 0, b"x").unwrap();
+    mount.runtime.block_on(mount.files.unlink(at("f"))).unwrap();
+    assert_eq!(mount.read(handle, 0, 10), b"x", "it is still open");
+    mount.close(handle).unwrap();
+    assert_eq!(mount.store.keys(), [""; 0]);
+    assert_eq!(mount.names(), [""; 0]);
+}
+
+fn inside(mount: &Mount, name: &str) -> u64 {
+    let found = mount.runtime.block_on(mount.files.lookup(ROOT, name));
+    found.unwrap().attributes.ino
+}
+
+fn unlink(mount: &Mount, name: &str) {
+    mount
+        .runtime
+        .block_on(mount.files.unlink(at(name)))
+        .unwrap();
+}
+
+#[test]
+fn unlinked_and_replaced_files_are_read_and_written_on_while_they_are_open() {
+    let mount = Mount::new();
+    let body: Vec<u8> = (0..20 * MIB).map(|at| (at / 3) as u8).collect();
+    mount.store.plant("f", body.clone());
+    mount.store.plant("g", body.clone());
+    let (reader, writer) = (mount.open("f", READ), mount.open("f", WRITE));
+    mount.write(writer, 5, b"CHANGED").unwrap();
+    unlink(&mount, "f");
+    let replaced = mount.open("g", READ);
+    mount.store.plant("h", "new");
+    assert_eq!(run_rename(&mount, "h", "g", true), Ok(()));
+    assert_eq!(mount.names(), ["g"], "nothing else is shown");
+    assert_eq!(mount.read(writer, 3, 10), b"\x01\x01CHANGED\x04");
+    let middle = &body[15_000_000..15_000_009];
+    assert_eq!(mount.read(reader, 15_000_000, 9), middle);
+    assert_eq!(mount.read(replaced, 15_000_000, 9), middle);
+    let now = mount.open("g", READ);
+    assert_eq!(mount.read(now, 0, 9), b"new");
+    for handle in [reader, writer, replaced, now] {
+        mount.close(handle).unwrap();
+    }
+    assert_eq!(mount.store.keys(), ["g"], "the hidden copies are gone");
+    assert_eq!(mount.store.faults().count(Operation::Send), 0);
+}
+
+#[test]
+fn file_that_was_not_published_is_renamed_without_a_copy() {
+    let mount = Mount::new();
+    mount.store.plant("old", "old");
+    let handle = mount.create("f.tmp");
+    mount.write(handle, 0, &vec![7; 20 * MIB]).unwrap();
+    assert_eq!(run_rename(&mount, "f.tmp", "old", true), Ok(()));
+    assert_eq!(mount.names(), ["old"]);
+    assert_eq!(mount.content("old").unwrap(), b"old", "until it is closed");
+    mount.write(handle, 20 * MIB as u64, b"end").unwrap();
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("old").unwrap().len(), 20 * MIB + 3);
+    assert_eq!(mount.store.keys(), ["old"]);
+    assert_eq!(mount.store.faults().count(Operation::Copy), 0);
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(mount.store.open_upload_count(), 0);
+}
+
+#[test]
+fn renamed_file_and_files_of_a_renamed_folder_are_read_and_written_on() {
+    let mount = Mount::new();
+    let body = vec![7; 20 * MIB];
+    mount.store.plant("d/f", body.clone());
+    mount.store.plant("g", body.clone());
+    let folder = inside(&mount, "d");
+    let file = mount.runtime.block_on(mount.files.lookup(folder, "f"));
+    let file = file.unwrap().attributes.ino;
+    let open = |mode| {
+        let opened = mount.files.open_files.open(file, mode);
+        mount.runtime.block_on(opened).unwrap().handle
+    };
+    let (reader, writer) = (open(READ), open(WRITE));
+    let other = mount.open("g", READ);
+    mount.write(writer, 3, b"one").unwrap();
+    assert_eq!(run_rename(&mount, "d", "e", true), Ok(()));
+    assert_eq!(run_rename(&mount, "g", "h", true), Ok(()));
+    assert_eq!(mount.read(reader, 15_000_000, 3), [7; 3]);
+    assert_eq!(mount.read(other, 15_000_000, 3), [7; 3]);
+    mount.write(writer, 6, b"two").unwrap();
+    mount.close(writer).unwrap();
+    assert_eq!(mount.store.keys(), ["e/f", "h"]);
+    assert_eq!(&mount.content("e/f").unwrap()[2..10], b"\x07onetwo\x07");
+}
