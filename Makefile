@@ -27,7 +27,7 @@ help:
 	  'make check-exports   what weft export makes, before the code of AWS, Kubernetes and others' \
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
 	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
-	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone, which it builds: half an hour' \
+	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: half an hour' \
   'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 

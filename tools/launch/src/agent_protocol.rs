@@ -23,7 +23,7 @@ pub const MARK: &str = "WEFT_JOB";
 #[serde(rename_all = "snake_case")]
 pub enum ToAgent {
     /// The first line.
-    Begin(Begin),
+    Begin(Box<Begin>),
     /// Every second: this side is alive.
     Tick,
     /// The job has ended: tell what came in, end what is left after a while, and go.

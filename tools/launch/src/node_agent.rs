@@ -50,7 +50,7 @@ pub fn serve() -> u8 {
 fn watch() -> io::Result<()> {
     let orders = orders()?;
     let begin = match orders.recv() {
-        Ok(ToAgent::Begin(begin)) => begin,
+        Ok(ToAgent::Begin(begin)) => *begin,
         _ => {
             return Err(io::Error::other(
                 "started by hand? It is `weft run` that starts node agents, on the hosts of a job",

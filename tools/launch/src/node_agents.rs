@@ -195,7 +195,7 @@ impl NodeAgent {
             ready: Ready::default(),
             watcher: None,
         };
-        agent.tell(&ToAgent::Begin(begin.clone()));
+        agent.tell(&ToAgent::Begin(Box::new(begin.clone())));
         Ok(agent)
     }
 

@@ -108,7 +108,8 @@ pub fn text(report: &Report) -> String {
         let (source, folder) = (quoted(&row.source), quoted(&row.folder));
         let _ = writeln!(
             text,
-            "{name}{{job=\"{}\",source=\"{source}\",folder=\"{folder}\",read_only=\"{read_only}\"}} {}",
+            "{name}{{job=\"{}\",source=\"{source}\",folder=\"{folder}\",\
+             read_only=\"{read_only}\"}} {}",
             quoted(job),
             row.processes
         );
