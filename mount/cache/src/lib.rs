@@ -7,7 +7,7 @@
 //!
 //! - [`disk_cache`]: the folder: what is open, what it takes, what leaves it.
 //! - [`content`]: the two files of one content.
-//! - [`format`]: names, heads and entries as bytes.
+//! - [`mod@format`]: names, heads and entries as bytes.
 #![forbid(unsafe_code)]
 
 pub mod content;
