@@ -151,7 +151,7 @@ check "fsync fails while the store is away, and stores all once it is back" stor
 
 strangers() {
     unmount_bucket
-    mkdir -m 777 "$work/open" && stage=$work/open ends 1 "chmod 700" mount_bucket &&
+    mkdir -m 777 "$work/entered" && stage=$work/entered ends 1 "chmod 700" mount_bucket &&
         mount_bucket
 }
 check "a stage that others may enter is refused" strangers

@@ -22,7 +22,7 @@ import struct
 import time
 
 # Of the protocol (docs/srd-protocol.md, 2).
-VERSION = 5
+VERSION = 6
 HEADER = struct.Struct("<BBBBIQQQQQ")
 OWN_TTL = 77
 TAPE_FIRST, TAPE_LAST = 500, 4000

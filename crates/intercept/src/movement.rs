@@ -23,7 +23,9 @@ use crate::shares::{given, given_in_place, or_refuse};
 #[inline]
 pub unsafe fn barrier(communicator: usize) -> Option<c_int> {
     serve(Call::Barrier, communicator, |_, served| {
-        Ok(served.team.barrier(&mut served.waiting)?)
+        served.team.barrier(&mut served.waiting)?;
+        served.waiting.progress();
+        Ok(())
     })
 }
 

@@ -87,7 +87,10 @@ impl Waiting {
         })
     }
 
-    fn progress(&mut self) {
+    /// Has the MPI take what has come. Also called behind a barrier: a program may then ask once for
+    /// what another rank did before it (MPI_Win_test, MPI_Iprobe), and an MPI whose own barrier
+    /// takes such messages may look at them only after it has answered.
+    pub fn progress(&mut self) {
         let mut flag = 0;
         let status = self.status_ignore as *mut c_void;
         // SAFETY: our own request, which no other thread tests: a communicator has one call at a
