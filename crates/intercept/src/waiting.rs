@@ -87,8 +87,8 @@ impl Waiting {
         })
     }
 
-    /// Has the MPI take what has come. Also called behind a barrier: a program may then ask once for
-    /// what another rank did before it (MPI_Win_test, MPI_Iprobe), and an MPI whose own barrier
+    /// Has the MPI take what has come. Also called behind a barrier: a program may then ask once
+    /// for what another rank did before it (MPI_Win_test, MPI_Iprobe), and an MPI whose own barrier
     /// takes such messages may look at them only after it has answered.
     pub fn progress(&mut self) {
         let mut flag = 0;
