@@ -29,7 +29,7 @@ pub fn paths(folder: &Path, name: &ContentName) -> [PathBuf; 2] {
 }
 
 impl Content {
-    /// Opens the files if they are there; marks the content as used now.
+    /// Opens the files if they are there, and writes down that the content is used now.
     ///
     /// # Errors
     /// The disk's. Files that are not of this content are removed, and are `NotFound`.
@@ -47,7 +47,7 @@ impl Content {
             let _ = fs::remove_file(data_path);
             return Err(ErrorKind::NotFound.into());
         }
-        content.touch();
+        content.mark_used(SystemTime::now());
         Ok(content)
     }
 
@@ -92,10 +92,10 @@ impl Content {
         Ok(head == self.name.head() && self.data.metadata()?.len() == self.name.size_bytes)
     }
 
-    /// Marks the content as used now.
-    pub fn touch(&self) {
+    /// Writes down when the content was used last.
+    pub fn mark_used(&self, used: SystemTime) {
         // Only the order in which contents leave depends on it.
-        let _ = self.index.set_modified(SystemTime::now());
+        let _ = self.index.set_modified(used);
     }
 
     /// Whether the files have names still: another process may have removed them.

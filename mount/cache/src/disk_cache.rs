@@ -48,7 +48,7 @@ pub struct DiskCache {
 }
 
 struct State {
-    open: HashMap<ContentName, (Arc<Content>, Instant)>,
+    open: HashMap<ContentName, (Arc<Content>, SystemTime)>,
     taken_bytes: u64,
     /// Since the folder was counted.
     written_bytes: u64,
@@ -235,7 +235,7 @@ impl DiskCache {
     /// A content's files, open.
     fn content(&self, name: &ContentName, is_made: bool) -> io::Result<Option<Arc<Content>>> {
         if let Some((content, used)) = self.state().open.get_mut(name) {
-            *used = Instant::now();
+            *used = SystemTime::now();
             return Ok(Some(Arc::clone(content)));
         }
         let opened = if is_made {
@@ -252,22 +252,21 @@ impl DiskCache {
         if state.open.len() >= OPEN_CONTENTS {
             let oldest = state.open.iter().min_by_key(|(_, (_, used))| *used);
             let oldest = oldest.map(|(name, _)| *name);
-            if let Some((content, _)) = oldest.and_then(|oldest| state.open.remove(&oldest)) {
-                content.touch();
+            if let Some((content, used)) = oldest.and_then(|oldest| state.open.remove(&oldest)) {
+                content.mark_used(used);
             }
         }
         state
             .open
-            .insert(*name, (Arc::clone(&content), Instant::now()));
+            .insert(*name, (Arc::clone(&content), SystemTime::now()));
         Ok(Some(content))
     }
 
     /// Counts the folder anew, and removes contents if it takes too much.
     fn make_room(&self) {
-        self.state().open.retain(|_, (content, _)| {
-            content.touch();
-            content.is_named()
-        });
+        self.state()
+            .open
+            .retain(|_, (content, _)| content.is_named());
         match files(&self.folder) {
             Ok(files) => {
                 let taken = files.iter().map(|file| file.taken_bytes).sum();
@@ -285,6 +284,10 @@ impl DiskCache {
 
     /// Removes contents until the cache takes `goal_bytes` or less.
     fn remove_oldest(&self, goal_bytes: u64) {
+        // The files of open contents say when they were opened, not when they were used last.
+        for (content, used) in self.state().open.values() {
+            content.mark_used(*used);
+        }
         let Ok(mut files) = files(&self.folder) else {
             return;
         };

@@ -154,6 +154,8 @@ fn cache_stays_within_its_bound_and_what_was_used_last_stays() {
         .collect();
     for name in &names {
         cache.write(name, 0, &content);
+        // The first one is read all the time, and stays for that.
+        assert_eq!(whole(&cache, &names[0]), [Found::Here(content.clone())]);
         let on_disk: u64 = ["data", "index"]
             .iter()
             .flat_map(|end| files(folder.path(), end))
@@ -161,11 +163,12 @@ fn cache_stays_within_its_bound_and_what_was_used_last_stays() {
             .sum();
         assert!(on_disk <= limit + 3 * BLOCK_BYTES, "{on_disk} of {limit}");
     }
-    assert_eq!(whole(&cache, &names[59]), [Found::Here(content)]);
-    assert_eq!(
-        whole(&cache, &names[0]),
-        [Found::Missing(0..2 * BLOCK_BYTES)]
-    );
+    for name in &names[52..] {
+        assert_eq!(whole(&cache, name), [Found::Here(content.clone())]);
+    }
+    for name in &names[1..40] {
+        assert_eq!(whole(&cache, name), [Found::Missing(0..2 * BLOCK_BYTES)]);
+    }
     assert!(cache.taken_bytes() <= limit);
     let smaller = open(folder.path(), 8 * BLOCK_BYTES);
     assert!(smaller.taken_bytes() <= 8 * BLOCK_BYTES);
