@@ -49,6 +49,42 @@ ends 0 '64' on_hosts --shm-size 64m --mount "s3://data/x:$one" -- \
     [ "$(grep -c '^ *64$' "$work/out")" = 2 ] && hosts_tidy >>"$work/out" 2>&1
 report $? '--shm-size on both hosts beside it'
 
+# sent_once COMMAND...: both hosts read 40 MB, and the server sends little more than that.
+control POST objects '{"bucket": "data", "prefix": "once/k", "count": 2, "size": 20000000}' \
+    >/dev/null
+sent_once() {
+    control DELETE counters >/dev/null
+    "$@" && [ "$(sort -u "$work"/read-*)" = "$(head -n 1 "$work/read-a0")" ] || return
+    control GET counters | python3 -c '
+import json, sys
+counts = json.load(sys.stdin)
+print(counts["requests"], counts["read_bytes"], "bytes read")
+sys.exit(not 40_000_000 <= counts["read_bytes"] <= 1.02 * 40_000_000)'
+}
+# Each waits for the other: a mount that has ended has nothing for others.
+reads="cat $one/once/* | sha256sum >$work/read-\$(hostname)
+    until [ -s $work/read-a0 ] && [ -s $work/read-b1 ]; do sleep 0.1; done"
+sent_once on_hosts --mount "s3://data:$one" -- sh -c "$reads" >"$work/out" 2>&1 &&
+    hosts_tidy >>"$work/out" 2>&1
+report $? 'two hosts of a job read a bucket, and each byte leaves the store once'
+
+# As srun starts ranks, one on each node.
+by_srun() {
+    local number hosts=(a0 b1) steps=()
+    rm -f "$work"/read-*
+    for number in 0 1; do
+        FI_WEFT_JOB_KEY=$(printf '%064d' 7) PMIX_RANK=$number SLURM_PROCID=$number \
+            SLURM_NODEID=$number SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE='1(x2)' \
+            SLURM_STEP_NODELIST=a0,b1 SLURMD_NODENAME=${hosts[number]} SLURM_JOB_ID=$$ \
+            SLURM_STEP_ID=0 timeout 60 "$TESTBED" "$BED" host "${hosts[number]}" "$WEFT" exec \
+            --mpi "$mpi" --mount "s3://data:$one" -- sh -c "$reads" &
+        steps+=($!)
+    done
+    wait "${steps[0]}" && wait "${steps[1]}"
+}
+sent_once by_srun >"$work/out" 2>&1 && hosts_tidy >>"$work/out" 2>&1
+report $? 'so do two nodes whose ranks srun starts'
+
 rm -f "$work/started"
 ends 1 'host b1: --mount' on_hosts --mount "s3://none:$one" -- touch "$work/started" &&
     [ ! -e "$work/started" ] && hosts_tidy >>"$work/out" 2>&1

@@ -2,7 +2,7 @@
 //! A mount's part in its job: opens the endpoint, asks the other mounts by it, and answers them.
 //! docs/job-cache.md. [`crate::serving`] calls it.
 
-use std::net::ToSocketAddrs;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -38,30 +38,36 @@ impl Neighbours for ByFabric {
 /// The other mounts, and what they ask.
 pub type Joined = (Arc<dyn Neighbours>, UnboundedReceiver<Asked>);
 
-/// The other mounts, if this mount is in a job.
+/// The other mounts, if this mount is in a job. One that a launcher holds goes on by itself where
+/// it cannot join, and tells why.
 ///
 /// # Errors
 /// Addresses that are none, a place in the list that is none, no key.
-pub fn join(options: &JobOptions) -> Result<Option<Joined>, Trouble> {
+pub fn join(options: &JobOptions, is_held: bool) -> Result<Option<Joined>, Trouble> {
     let (Some(nodes), Some(own)) = (&options.job_nodes, options.job_node) else {
         return Ok(None);
     };
-    let mut addresses = Vec::new();
-    for node in nodes {
-        let found = node.to_socket_addrs().map_err(|error| error.to_string());
-        let found = found.and_then(|mut found| found.next().ok_or("no address".to_owned()));
-        addresses.push(found.map_err(|error| {
-            Trouble::Usage(format!(
-                "`{node}` of --job-nodes is no address: {error}. Give HOST:PORT"
-            ))
-        })?);
+    match joined(nodes, own) {
+        Err(trouble) if is_held => {
+            log::tell(&format!(
+                "{trouble}. This mount fetches by itself what the job reads on this host"
+            ));
+            Ok(None)
+        }
+        joined => joined.map(Some),
     }
+}
+
+fn joined(nodes: &[String], own: usize) -> Result<Joined, Trouble> {
+    let addresses: Result<Vec<_>, _> = nodes.iter().map(|node| address(node)).collect();
+    let mut addresses = addresses?;
     if own >= addresses.len() {
         return Err(Trouble::Usage(format!(
             "--job-node is {own}, and --job-nodes has {} nodes, from 0 on",
             addresses.len()
         )));
     }
+    addresses[own] = own_address(&addresses, own);
     let settings = Settings {
         nodes: addresses,
         own,
@@ -74,7 +80,43 @@ pub fn join(options: &JobOptions) -> Result<Option<Joined>, Trouble> {
             nodes[own]
         ))
     })?;
-    Ok(Some((Arc::new(ByFabric(fabric)), asked)))
+    Ok((Arc::new(ByFabric(fabric)), asked))
+}
+
+/// The address of `HOST:PORT`; of several the first of IPv4, so that all hosts choose alike.
+fn address(node: &str) -> Result<SocketAddr, Trouble> {
+    let found = node.to_socket_addrs().map_err(|error| error.to_string());
+    let found = found.and_then(|found| {
+        let all: Vec<SocketAddr> = found.collect();
+        let chosen = all.iter().find(|address| address.is_ipv4());
+        chosen.or(all.first()).copied().ok_or("no address".into())
+    });
+    found.map_err(|error| {
+        Trouble::Usage(format!(
+            "`{node}` of --job-nodes is no address: {error}. Give HOST:PORT"
+        ))
+    })
+}
+
+/// Where the others reach this host. Its own name often stands for loopback here and for an
+/// interface elsewhere; then it is the address from which another host is reached.
+fn own_address(addresses: &[SocketAddr], own: usize) -> SocketAddr {
+    let named = addresses[own];
+    let outside = addresses.iter().find(|address| !address.ip().is_loopback());
+    let (true, Some(outside)) = (named.ip().is_loopback(), outside) else {
+        return named;
+    };
+    let towards = || -> std::io::Result<IpAddr> {
+        let any: IpAddr = match outside {
+            SocketAddr::V4(_) => [0; 4].into(),
+            SocketAddr::V6(_) => [0; 16].into(),
+        };
+        // Connecting sends nothing; it chooses the address.
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect(outside)?;
+        Ok(socket.local_addr()?.ip())
+    };
+    towards().map_or(named, |ip| SocketAddr::new(ip, named.port()))
 }
 
 /// The job's key, from the environment, as for the provider.

@@ -100,7 +100,7 @@ fn files(
     mut store: Arc<dyn Store>,
     settings: Settings,
 ) -> Result<Arc<BucketFiles>, Trouble> {
-    let joined = joining::join(&options.job)?;
+    let joined = joining::join(&options.job, options.held)?;
     let mut job_store = None;
     if let Some((neighbours, _)) = &joined {
         let job = Arc::new(Job::new(Arc::clone(neighbours), log::tell));

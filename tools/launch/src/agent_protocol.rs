@@ -55,6 +55,18 @@ pub struct Begin {
     pub variables: BTreeMap<String, String>,
 }
 
+impl Begin {
+    /// The same for one host, by the name that the job has for it.
+    #[must_use]
+    pub fn for_host(&self, host: &str) -> Self {
+        let mut begin = self.clone();
+        if let Some(mounts) = &mut begin.mounts {
+            mounts.nodes = mounts.nodes.take().and_then(|nodes| nodes.seen_from(host));
+        }
+        begin
+    }
+}
+
 /// From a node agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -17,10 +17,12 @@ use weft_job::size::ShmSize;
 
 use crate::fault::Fault;
 use crate::mounts::member::{self, Member};
+use crate::mounts::nodes::Nodes;
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
+use crate::started::{self, Starter};
 use crate::talk::{self, say};
-use crate::{dev_shm, job_key, program, started};
+use crate::{dev_shm, job_key, program};
 
 /// What may stand behind `weft exec`.
 #[derive(Debug, Clone, Parser)]
@@ -136,7 +138,12 @@ fn prepare(arguments: &ExecArguments) -> Result<(Command, Option<Member>), Fault
     let (size, mounts) = (arguments.shm_size, &arguments.mounts);
     if !mounts.is_empty() {
         let size = size.map(dev_shm::checked).transpose()?.flatten();
-        let member = member::join(mounts, size, place.launcher())?;
+        let is_slurm = place.started.as_ref().map(|rank| rank.by) == Some(Starter::Slurm);
+        // Without a key they would not hear each other, and so each fetches for itself.
+        let nodes = (is_slurm && job_key::is_here())
+            .then(|| Nodes::of_slurm(|name| std::env::var(name).ok()))
+            .flatten();
+        let member = member::join(mounts, size, place.launcher(), nodes)?;
         return Ok((command, Some(member)));
     }
     if let Some(size) = size {

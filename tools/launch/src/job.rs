@@ -95,7 +95,12 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     let report_name = report::random_name().map_err(Fault::system(no_random))?;
     let spread = spread_over(shares, arguments, mpi)?;
     let shm = Plan::of(arguments, spread.is_some())?;
-    let mounts = mounts::plan::Plan::of(arguments, shm.size(), &mark, spread.is_some())?;
+    let hosts = spread.as_ref().map(|spread| spread.hosts());
+    let mounts = mounts::plan::Plan::of(arguments, shm.size(), &mark, hosts)?;
+    let variables = mounts
+        .as_ref()
+        .map(|mounts| mounts.variables_elsewhere(&arguments.rank.variables))
+        .transpose()?;
     let begin = || Begin {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: mark.clone(),
@@ -105,12 +110,16 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         patience_seconds: arguments.hosts.host_timeout,
         shm_size: shm.size_elsewhere(),
         mounts: mounts.as_ref().and_then(mounts::plan::Plan::elsewhere),
-        variables: mounts
-            .as_ref()
-            .map_or_else(Default::default, |_| mounts::variables()),
+        variables: variables.clone().unwrap_or_default(),
     };
     let spoken_to = spread.as_ref().filter(|_| !arguments.dry_run);
-    let start = |spread: &Spread| NodeAgents::start(&spread.shell, &other_hosts(spread), &begin());
+    let start = |spread: &Spread| {
+        let (here, others) = spread
+            .hosts()
+            .into_iter()
+            .partition(|host| is_this_machine(host));
+        NodeAgents::start(&spread.shell, others, here, &begin())
+    };
     let agents = spoken_to.map(start).transpose()?;
     let (shape, one_machine) = shape_of(arguments, spread.as_ref(), agents.as_ref(), own_cores)?;
     let shape = Shape {
@@ -346,13 +355,6 @@ fn places(spread: &Spread, agents: Option<&NodeAgents>, own_cores: u32) -> Vec<P
         }
     };
     spread.shares.iter().map(place).collect()
-}
-
-/// The hosts that need a node agent. One that is this machine under another name gets one too,
-/// which does no harm.
-fn other_hosts(spread: &Spread) -> Vec<String> {
-    let hosts = spread.shares.iter().map(|share| share.host.clone());
-    hosts.filter(|host| !is_this_machine(host)).collect()
 }
 
 fn is_this_machine(name: &str) -> bool {

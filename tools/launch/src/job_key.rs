@@ -6,9 +6,10 @@
 //! command line, where `ps` would show it; it is in no record, no dry run and no message. What it
 //! does: docs/srd-protocol.md, clause 14.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
-use weft_facts::parameter::{JOB_KEY, JOB_KEY_FILE, ROUTE, TRUST_NETWORK};
+use weft_facts::parameter::{ENCRYPT, JOB_KEY, JOB_KEY_FILE, ROUTE, TRUST_NETWORK};
 use weft_os::limits;
 use weft_seal::JobKey;
 
@@ -82,6 +83,31 @@ pub fn fresh() -> Result<impl std::ops::Deref<Target = String>, Fault> {
         source: std::io::Error::other(error),
     })?;
     Ok(key.to_text())
+}
+
+/// Whether this process has a key, or is told where it lies.
+#[must_use]
+pub fn is_here() -> bool {
+    [VARIABLE, JOB_KEY_FILE.variable]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
+}
+
+/// What the mounts of a job on several hosts are given: a fresh key of their own, and whether to
+/// encrypt what they say, as for the ranks. `given` is what `--env` sets.
+///
+/// # Errors
+/// When the system has no random bytes.
+pub fn of_mounts(given: &[Variable]) -> Result<BTreeMap<String, String>, Fault> {
+    let encrypt = given.iter().rfind(|one| one.name == ENCRYPT.variable);
+    let encrypt = encrypt.map(|one| one.value.clone());
+    let encrypt = encrypt.or_else(|| std::env::var(ENCRYPT.variable).ok());
+    Ok(BTreeMap::from([
+        (VARIABLE.to_owned(), fresh()?.clone()),
+        // Not what a host has set for its own.
+        (JOB_KEY_FILE.variable.to_owned(), String::new()),
+        (ENCRYPT.variable.to_owned(), encrypt.unwrap_or_default()),
+    ]))
 }
 
 /// Gives the job a key of its own.

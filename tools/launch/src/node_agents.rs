@@ -59,29 +59,38 @@ struct NodeAgent {
 
 impl NodeAgents {
     /// Starts a node agent on each of the hosts, and one here without a remote shell, and waits
-    /// until all have answered. The one here collects no reports, as `weft run` does that itself;
-    /// it is for the day on which `weft run` is killed.
+    /// until all have answered. One that is this machine under another name gets one too, which
+    /// does no harm. The one here collects no reports, as `weft run` does that itself; it is for
+    /// the day on which `weft run` is killed. `here` is what the job calls this machine; where
+    /// there is nothing, no ranks are here, and nothing is mounted for them.
     ///
     /// # Errors
     /// `Fault::Host`, with a line for each host that cannot be reached, has another Weft or lacks a
     /// file.
-    pub fn start(shell: &RemoteShell, hosts: &[String], begin: &Begin) -> Result<Self, Fault> {
+    pub fn start(
+        shell: &RemoteShell,
+        hosts: Vec<String>,
+        here: Vec<String>,
+        begin: &Begin,
+    ) -> Result<Self, Fault> {
         let program = std::env::current_exe().map_err(Fault::system("finding the path of weft"))?;
         let mut agents = Self {
             list: Vec::new(),
             has_mounts: begin.mounts.is_some(),
         };
-        for host in hosts {
+        for host in &hosts {
             let command = shell.command(host, &program, &["node-agent"]);
-            agents.list.push(NodeAgent::start(command, host, begin)?);
+            let begin = begin.for_host(host);
+            agents.list.push(NodeAgent::start(command, host, &begin)?);
         }
-        let mut here = Command::new(&program);
-        here.arg("node-agent");
-        let silent = Begin {
+        let mut command = Command::new(&program);
+        command.arg("node-agent");
+        let mut silent = Begin {
             report: None,
-            ..begin.clone()
+            ..begin.for_host(here.first().map_or(HERE, String::as_str))
         };
-        agents.list.push(NodeAgent::start(here, HERE, &silent)?);
+        silent.mounts = silent.mounts.filter(|_| !here.is_empty());
+        agents.list.push(NodeAgent::start(command, HERE, &silent)?);
         // Mounting asks a store, which may be busy.
         let patience = match begin.mounts {
             Some(_) => FIRST_ANSWER + crate::mounts::PATIENCE,

@@ -33,6 +33,12 @@ impl Spread {
         self.shares.iter().map(|share| share.ranks).sum()
     }
 
+    /// The hosts, in the order of the ranks.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<String> {
+        self.shares.iter().map(|share| share.host.clone()).collect()
+    }
+
     /// Ranks on the host that has most.
     #[must_use]
     pub fn most(&self) -> u32 {

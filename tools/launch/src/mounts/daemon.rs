@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 
 use weft_job::job::Mount;
 
+use crate::mounts::nodes::Nodes;
 use crate::mounts::trouble::Trouble;
 
 /// Its name in the folder of `weft`, and on the PATH.
@@ -44,15 +45,23 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Mounts the bucket; the folder can be used then.
+    /// Mounts the bucket, the one with this number of those of `nodes`; the folder can be used
+    /// then.
     ///
     /// # Errors
     /// Why it is not mounted, and what to do.
-    pub(crate) fn start(mount: &Mount) -> Result<Self, Trouble> {
+    pub(crate) fn start(
+        mount: &Mount,
+        number: usize,
+        nodes: Option<&Nodes>,
+    ) -> Result<Self, Trouble> {
         let mut command = Command::new(program());
         command.args([&mount.source, &mount.target]).arg("--held");
         if mount.read_only {
             command.arg("--read-only");
+        }
+        if let Some(nodes) = nodes {
+            command.args(nodes.options(number));
         }
         // What ranks preload is none of its business.
         command.env_remove("LD_PRELOAD");

@@ -85,8 +85,8 @@ fn mount(wants: &Wants) -> Result<Vec<Daemon>, Trouble> {
         "passing the right to mount on to weft-mount",
     ))?;
     let mut daemons = Vec::new();
-    for mount in &wants.mounts {
-        match Daemon::start(mount) {
+    for (number, mount) in wants.mounts.iter().enumerate() {
+        match Daemon::start(mount, number, wants.nodes.as_ref()) {
             Ok(daemon) => daemons.push(daemon),
             Err(why) => {
                 // Nothing was written to those that are mounted.

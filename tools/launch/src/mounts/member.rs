@@ -21,6 +21,7 @@ use weft_os::process;
 
 use crate::dev_shm::namespace::Namespaces;
 use crate::fault::Fault;
+use crate::mounts::nodes::Nodes;
 use crate::mounts::trouble::Trouble;
 use crate::mounts::wants::Wants;
 use crate::mounts::word::{self, ENDED, Word};
@@ -41,8 +42,8 @@ pub(crate) struct Member {
     keeper: UnixStream,
 }
 
-/// Enters the namespaces of the job on this host; the ranks of `launcher` share them. Wants a
-/// process with one thread.
+/// Enters the namespaces of the job on this host; the ranks of `launcher` share them, and `nodes`
+/// fetch together. Wants a process with one thread.
 ///
 /// # Errors
 /// `Fault::Usage` for mounts that cannot be; `Fault::Limit`: why it is not mounted, and what to do.
@@ -50,6 +51,7 @@ pub(crate) fn join(
     mounts: &[Mount],
     shm_size: Option<ShmSize>,
     launcher: Option<Pid>,
+    nodes: Option<Nodes>,
 ) -> Result<Member, Fault> {
     check_all(mounts).map_err(|why| Fault::Usage(format!("--mount: {}", why.text())))?;
     let above = launcher.map_or_else(std::process::id, |pid| pid.as_raw().unsigned_abs());
@@ -64,6 +66,7 @@ pub(crate) fn join(
         first: Some(std::process::id()),
         shm_size,
         mounts: mounts.to_vec(),
+        nodes,
     };
     for _ in 0..TRIES {
         let connection = match Connection::open(&wants.name) {

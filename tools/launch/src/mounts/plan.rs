@@ -3,6 +3,7 @@
 //!
 //! Called by `job.rs`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use weft_job::mount::check_all;
@@ -11,9 +12,12 @@ use weft_job::size::ShmSize;
 use crate::arguments::Arguments;
 use crate::command::Launch;
 use crate::fault::Fault;
+use crate::job_key;
 use crate::mounts::holder::Holder;
+use crate::mounts::nodes::Nodes;
 use crate::mounts::wants::Wants;
 use crate::mounts::{ENTER, JOIN, variables};
+use crate::rank_arguments::Variable;
 use crate::talk::say;
 use crate::transport::Settings;
 
@@ -27,7 +31,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// What was asked for; `None` where that is nothing. `shm_size` is what this host has allowed.
+    /// What was asked for; `None` where that is nothing. `shm_size` is what this host has allowed,
+    /// `hosts` are those of the ranks, if they were named.
     ///
     /// # Errors
     /// `Fault::Usage` where two buckets want the same folder.
@@ -35,7 +40,7 @@ impl Plan {
         arguments: &Arguments,
         shm_size: Option<ShmSize>,
         mark: &str,
-        is_elsewhere: bool,
+        hosts: Option<Vec<String>>,
     ) -> Result<Option<Self>, Fault> {
         let mounts = arguments.mounts.clone();
         if mounts.is_empty() {
@@ -43,11 +48,20 @@ impl Plan {
         }
         check_all(&mounts).map_err(|why| Fault::Usage(format!("--mount: {}", why.text())))?;
         let weft = std::env::current_exe().map_err(Fault::system("finding the path of weft"))?;
+        let is_elsewhere = hosts.is_some();
+        // The mark is random.
+        let seed = u64::from_str_radix(&mark[..mark.len().min(15)], 16).unwrap_or(0);
+        // Each node agent sees the job from its own host.
+        let nodes = hosts.and_then(|hosts| {
+            let first = hosts.first().cloned()?;
+            Nodes::new(hosts, &first, seed)
+        });
         let wants = Wants {
             name: Wants::name(mark),
             first: None,
             shm_size,
             mounts,
+            nodes,
         };
         Ok(Some(Self {
             wants,
@@ -59,6 +73,22 @@ impl Plan {
     /// What node agents are to mount.
     pub(crate) fn elsewhere(&self) -> Option<Wants> {
         self.is_elsewhere.then(|| self.wants.clone())
+    }
+
+    /// The variables that node agents give to what mounts there: those of stores, and the key of
+    /// the mounts, which no rank has. `given` is what `--env` sets.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub(crate) fn variables_elsewhere(
+        &self,
+        given: &[Variable],
+    ) -> Result<BTreeMap<String, String>, Fault> {
+        let mut all = variables();
+        if self.is_elsewhere && self.wants.nodes.is_some() {
+            all.extend(job_key::of_mounts(given)?);
+        }
+        Ok(all)
     }
 
     /// Has the ranks go in on their hosts, before anything else that starts them.

@@ -7,6 +7,7 @@ use weft_job::size::ShmSize;
 use weft_os::process;
 
 use crate::fault::Fault;
+use crate::mounts::nodes::Nodes;
 
 /// What to keep, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub struct Wants {
     pub shm_size: Option<ShmSize>,
     /// The buckets, in the order in which they are mounted.
     pub mounts: Vec<Mount>,
+    /// The hosts whose mounts fetch together, if there are several.
+    pub nodes: Option<Nodes>,
 }
 
 impl Wants {
