@@ -1,20 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# A custom action of AWS ParallelCluster that installs Weft on a node, and sizes its /dev/shm.
+# A custom action of AWS ParallelCluster that installs Weft on a node, sizes its /dev/shm, and
+# prepares the folders on which jobs mount buckets.
 # `weft export parallelcluster --install-script URL --archive URL` names it to the cluster.
 #
-#   install-weft.sh ARCHIVE [--shm-bytes N] [--prefix DIR]
+#   install-weft.sh ARCHIVE [--shm-bytes N] [--mount-folder DIR]... [--prefix DIR]
 #
 # ARCHIVE is a tar file of dist/ (bin/weft, lib/weft/...), as `make build` makes it: s3://...,
-# https://... or a path. DIR is /opt/weft without --prefix.
+# https://... or a path. The prefix is /opt/weft without --prefix. Each folder of --mount-folder is
+# made, empty, and the device of FUSE is opened to all users; the jobs themselves mount the buckets
+# (`weft submit --mount`), by weft-mount, which `make build-mount` puts into dist/ too.
 set -euo pipefail
 
-archive=${1:?usage: install-weft.sh ARCHIVE [--shm-bytes N] [--prefix DIR]}
+usage='usage: install-weft.sh ARCHIVE [--shm-bytes N] [--mount-folder DIR]... [--prefix DIR]'
+archive=${1:?$usage}
 shift
-prefix=/opt/weft shm_bytes=
+prefix=/opt/weft shm_bytes='' folders=()
 while [ $# -gt 0 ]; do
     case $1 in
     --shm-bytes) shm_bytes=${2:?--shm-bytes needs a number} ;;
+    --mount-folder) folders+=("${2:?--mount-folder needs a folder}") ;;
     --prefix) prefix=${2:?--prefix needs a folder} ;;
     *) echo "install-weft.sh: $1 is no option of it" >&2; exit 2 ;;
     esac
@@ -34,3 +39,18 @@ tar -xf "$fetched" -C "$prefix"
 "$prefix/bin/weft" --version
 ln -sfn "$prefix/bin/weft" "${WEFT_LINK:-/usr/local/bin/weft}"
 if [ -n "$shm_bytes" ]; then mount -o "remount,size=$shm_bytes" /dev/shm; fi
+
+# What jobs of ordinary users need to mount buckets. A node that lacks something is still a node, so
+# this warns and does not fail, which would take the node out of the cluster.
+warn() { echo "install-weft.sh: $*" >&2; }
+prepare_mounts() {
+    local device=${WEFT_FUSE:-/dev/fuse}
+    mkdir -p "${folders[@]}"
+    [ -x "$prefix/bin/weft-mount" ] ||
+        warn "there is no bin/weft-mount in $archive; make build-mount puts it into dist/"
+    [ -e "$device" ] || modprobe fuse || true
+    chmod 666 "$device" || warn "jobs of ordinary users cannot open $device"
+    setpriv --reuid 65534 --regid 65534 --clear-groups unshare -U -r -m true ||
+        warn 'ordinary users get no user namespace here; the messages above say why'
+}
+if [ ${#folders[@]} -gt 0 ]; then prepare_mounts; fi

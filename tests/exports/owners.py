@@ -31,6 +31,40 @@ def exported(job, *words):
         stderr=subprocess.DEVNULL, text=True).stdout
 
 
+def mounts_of(job):
+    import yaml
+    return yaml.safe_load(open(job)).get("mounts", [])
+
+
+def mounting(job, target):
+    """The option of a job that mounts buckets, which no target leaves out unasked."""
+    if not mounts_of(job):
+        return ()
+    asked = subprocess.run([WEFT, "export", target, "--image", IMAGE, job], text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert asked.returncode == 2 and "--privileged" in asked.stderr, asked
+    assert "mount" not in exported(job, target, "--image", IMAGE, "--no-mounts")
+    return ("--privileged",)
+
+
+def is_mounted(job, command_holder, containers):
+    """Each bucket is mounted by the command, and the containers may do that, and only then."""
+    text = json.dumps(command_holder)
+    mounts = mounts_of(job)
+    for one in mounts:
+        word = f"{one['source']}:{one['target']}" + (":ro" if one.get("read_only") else "")
+        assert json.dumps(["--mount", word])[1:-1] in text, (word, text)
+    for one in containers:
+        may = one.get("privileged", one.get("securityContext", {}).get("privileged", False))
+        assert may == bool(mounts), one
+
+
+def containers_of(definition):
+    if "containerProperties" in definition:
+        return [definition["containerProperties"]]
+    return [one["container"] for one in definition["nodeProperties"]["nodeRangeProperties"]]
+
+
 def refused(what, judge, *wrong):
     """A judge that takes anything is none."""
     try:
@@ -87,10 +121,12 @@ def batch(jobs):
             assert found == wanted, (path, found, wanted)
 
     for job in jobs:
-        for words in ((), ("--efa",), ("--vcpus", "8", "--memory", "64g")):
+        told = mounting(job, "batch")
+        for words in (told, ("--efa", *told), ("--vcpus", "8", "--memory", "64g", *told)):
             definition = json.loads(exported(job, "batch", "--image", IMAGE, *words))
             judge("RegisterJobDefinition", definition)
             round_trip(definition)
+            is_mounted(job, definition, containers_of(definition))
         try:
             submission = exported(job, "batch-submit", "--job-queue", "q")
         except subprocess.CalledProcessError:
@@ -121,6 +157,13 @@ def cluster(jobs):
             if words:
                 (action,) = queue.custom_actions.on_node_configured
                 assert action.script == words[2] and action.args[0] == words[4], action
+                folders = [word for name, word in zip(action.args, action.args[1:])
+                    if name == "--mount-folder"]
+                assert folders == [one["target"] for one in mounts_of(job)], action.args
+            access = queue.iam.s3_access or [] if queue.iam else []
+            assert [(one.bucket_name, one.enable_write_access) for one in access] == [
+                (one["source"].split("/")[2], not one.get("read_only", False))
+                for one in mounts_of(job)], access
 
 
 def pods(jobs):
@@ -145,19 +188,26 @@ def pods(jobs):
     refused("the Trainer", judge_object, {"kind": "TrainJob",
         "spec": {"runtimeRef": {"name": "a"}, "trainer": {"numNodez": 1}}})
     for job in jobs:
-        for words in ((), ("--cpus", "4", "--memory", "16g")):
+        assert mounting(job, "trainjob") == (told := mounting(job, "mpijob"))
+        for words in (told, (*told, "--cpus", "4", "--memory", "16g", "--service-account", "s")):
             text = exported(job, "trainjob", "--image", IMAGE, *words)
             runtime, train_job = yaml.safe_load_all(text)
             judge_object(runtime)
             judge_object(train_job)
             assert train_job["spec"]["runtimeRef"]["name"] == runtime["metadata"]["name"]
-            for one in runtime["spec"]["template"]["spec"]["replicatedJobs"]:
+            both = runtime["spec"]["template"]["spec"]["replicatedJobs"]
+            for one in both:
                 judge_pod(one["template"]["spec"]["template"]["spec"])
+            node = both[0]["template"]["spec"]["template"]["spec"]
+            assert node.get("serviceAccountName") == ("s" if "s" in words else None), node
+            is_mounted(job, train_job, node["containers"])
             mpi_job = yaml.safe_load(exported(job, "mpijob", "--image", IMAGE, *words))
             replicas = mpi_job["spec"]["mpiReplicaSpecs"]
             assert set(replicas) == {"Launcher", "Worker"}
             for one in replicas.values():
                 judge_pod(one["template"]["spec"])
+            is_mounted(job, replicas["Launcher"],
+                replicas["Worker"]["template"]["spec"]["containers"])
 
 
 if __name__ == "__main__":

@@ -135,7 +135,13 @@ installs() {
         tar -cf "$work/weft.tar" -C "$work/dist" bin &&
         WEFT_LINK=$work/link examples/parallelcluster/install-weft.sh "$work/weft.tar" \
             --prefix "$work/opt" && "$work/link" --version || return 1
-    ! examples/parallelcluster/install-weft.sh "$work/weft.tar" --size 4
+    ! examples/parallelcluster/install-weft.sh "$work/weft.tar" --size 4 || return 1
+    # What jobs mount buckets on; what is missing is said, and is no failure.
+    : >"$work/fuse" && chmod 600 "$work/fuse" || return 1
+    WEFT_LINK=$work/link WEFT_FUSE=$work/fuse examples/parallelcluster/install-weft.sh \
+        "$work/weft.tar" --prefix "$work/opt" --mount-folder "$work/a/b" --mount-folder "$work/c" \
+        2>"$work/said" && cat "$work/said" && [ -d "$work/a/b" ] && [ -d "$work/c" ] &&
+        [ "$(stat -c %a "$work/fuse")" = 666 ] && grep -q 'no bin/weft-mount' "$work/said"
 }
 case_of install installs
 

@@ -6,7 +6,7 @@
 //!
 //! - `source`: the job file and where the text goes. `exported`: what comes of it: a text, and the
 //!   fields that are not in it.
-//! - `shape`: nodes and ranks. `words`: the `weft run` that the other system starts. `name`: the
+//! - `mounting`: the job's buckets in containers. `shape`: nodes and ranks. `words`: the `weft run` that the other system starts. `name`: the
 //!   job's name under other rules.
 //! - `batch`, `batch_submit`: AWS Batch. `parallel_cluster`: AWS ParallelCluster. `mpi_job`,
 //!   `train_job`: Kubeflow, both with `pods`. `slurm_shm`: Slurm's own sized /dev/shm.
@@ -14,6 +14,7 @@
 mod batch;
 mod batch_submit;
 mod exported;
+mod mounting;
 mod mpi_job;
 mod name;
 mod parallel_cluster;

@@ -34,6 +34,7 @@ pub(super) fn job_of(mut words: impl Iterator<Item = String>) -> Result<Job, Fau
             "--mpi" => job.mpi = Some(value),
             "--transport" => job.transport = Some(value),
             "--wdir" => job.folder = Some(value),
+            "--mount" => job.mounts.push(value.parse().map_err(Fault::new)?),
             "--env" => {
                 let Some((name, set)) = value.split_once('=') else {
                     let shown = shortened(&value);
@@ -68,8 +69,12 @@ mod tests {
 
     #[test]
     fn options_of_a_job_file_are_read() {
-        let job = read("--hostfile h -n 4 --ppn 2 --mpi mpich --env A=b=c --wdir /w -- -x -n 7");
+        let job = read(
+            "--hostfile h -n 4 --ppn 2 --mpi mpich --env A=b=c --wdir /w \
+             --mount s3://data/a:/b:ro -- -x -n 7",
+        );
         let job = job.unwrap();
+        assert_eq!(job.mounts[0].to_string(), "s3://data/a:/b:ro");
         assert_eq!((job.program.as_str(), job.arguments.len()), ("-x", 2));
         assert_eq!(job.ranks.map(Whole::get), Some(4));
         assert_eq!(job.ranks_per_node.map(Whole::get), Some(2));
@@ -87,6 +92,7 @@ mod tests {
             ("--label a", "--label of weft run cannot be said"),
             ("--iface eth0 a", "--iface of weft run cannot be said"),
             ("--env A a", "--env A: its value"),
+            ("--mount s3://data a", "names no folder"),
         ] {
             let answer = read(line).map(|_| ()).unwrap_err().to_string();
             assert!(answer.contains(said), "{line}: {answer}");

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exported::{Exported, Notes, variables};
+use super::mounting::Mounting;
 use super::name::{Rules, name_of};
 use super::shape::Shape;
 use super::source::Source;
@@ -37,6 +38,11 @@ pub struct Options {
     /// Give the containers the instance's EFA device
     #[arg(long)]
     pub efa: bool,
+    #[command(flatten)]
+    pub mounting: Mounting,
+    /// For jobs of one node: the role as which the container uses AWS, and so its buckets
+    #[arg(long, value_name = "ARN")]
+    pub job_role: Option<String>,
 }
 
 /// Where the containers of a job of several nodes find the list of their hosts.
@@ -58,7 +64,7 @@ const MIB_PER_RANK: u64 = 2048;
 /// The definition.
 ///
 /// # Errors
-/// A word of the command that Batch would take for a parameter.
+/// A word of the command that Batch would take for a parameter; options that do not fit the job.
 pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Fault> {
     let job = &file.job;
     let mut notes = Notes::of(file);
@@ -87,6 +93,12 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
         definition["platformCapabilities"] = json!(["EC2"]);
         definition["containerProperties"] = container;
     } else {
+        if options.job_role.is_some() {
+            return Err(Fault::new(
+                "--job-role is for jobs of one node: ranks on other nodes come through sshd, \
+                 which has no such role; give the instances of the compute environment one",
+            ));
+        }
         let types = options.instance_type.as_ref().map(|one| json!([one]));
         definition["nodeProperties"] = json!({
             "numNodes": shape.nodes,
@@ -108,9 +120,11 @@ fn container_of(
     let job = &file.job;
     let is_single = shape.nodes == 1;
     // Ranks on other nodes have the variables of their own shell, and those that weft run sets.
+    let has_mounts = options.mounting.is_wanted(file, notes)?;
     let told = Told {
         hostfile: (!is_single).then_some(HOSTFILE),
         has_variables: !is_single,
+        has_mounts,
     };
     let words = words_of(job, told);
     if let Some(word) = words.iter().find(|word| word.contains("Ref::")) {
@@ -145,6 +159,8 @@ fn container_of(
         ],
         "linuxParameters": linux,
         "ulimits": memlock,
+        "privileged": has_mounts.then_some(true),
+        "jobRoleArn": options.job_role,
     }))
 }
 
@@ -205,11 +221,6 @@ fn note_others(job: &Job, shape: Shape, notes: &mut Notes<'_>) {
         notes.add("hosts", text);
     }
     notes.add_present(&[
-        (
-            "mounts",
-            !job.mounts.is_empty(),
-            "a definition mounts no bucket; the program can read it through S3 with jobRoleArn",
-        ),
         (
             "array",
             job.array.is_some(),

@@ -15,12 +15,13 @@ use crate::file::JobFile;
 /// The MPIJob: workers that run sshd, and a launcher that runs `weft run`.
 ///
 /// # Errors
-/// When it is longer than a file may be.
+/// Buckets of which it is not said what to do; when it is longer than a file may be.
 pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Fault> {
     let job = &file.job;
     let mut notes = Notes::of(file);
     let name = name_of(job, pods::NAMES, &mut notes);
     let shape = Shape::of(job);
+    let has_mounts = options.mounting.is_wanted(file, &mut notes)?;
     let deadline = pods::deadline(job, &mut notes);
     pods::note_others(job, &mut notes);
     let (shm_mounts, shm_volumes) = pods::shm(job).unzip();
@@ -28,8 +29,9 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
         "containers": [{
             "name": "launcher",
             "image": options.image,
-            "command": pods::command(job),
+            "command": pods::command(job, has_mounts),
         }],
+        "serviceAccountName": options.service_account,
     });
     let worker = json!({
         "containers": [{
@@ -38,7 +40,9 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
             "env": pods::environment(job),
             "resources": pods::resources(options),
             "volumeMounts": shm_mounts,
+            "securityContext": pods::security(has_mounts),
         }],
+        "serviceAccountName": options.service_account,
         "volumes": shm_volumes,
     });
     notes.with_yaml(vec![json!({

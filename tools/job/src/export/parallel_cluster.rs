@@ -66,7 +66,7 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
     let mounts = &job.mounts;
     let access: Vec<Value> = mounts.iter().map(access_of).collect();
     let iam = (!access.is_empty()).then(|| json!({ "S3Access": access }));
-    note_others(job, &mut notes);
+    note_others(job, options.install_script.is_some(), &mut notes);
     let efa = options.efa.then(|| json!({ "Enabled": true }));
     let head_actions = options
         .install_script
@@ -112,7 +112,7 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
     })])
 }
 
-/// What installs Weft on a node, and sizes its /dev/shm.
+/// What installs Weft on a node, sizes its /dev/shm, and prepares what jobs mount buckets on.
 fn actions_of(job: &Job, options: &Options, notes: &mut Notes<'_>) -> Option<Value> {
     let size = job.shm_size;
     if options.install_script.is_none() {
@@ -129,6 +129,9 @@ fn actions_of(job: &Job, options: &Options, notes: &mut Notes<'_>) -> Option<Val
             "it is that of the node, shared by all jobs on it",
         );
         words = vec!["--shm-bytes".to_owned(), size.bytes().to_string()];
+    }
+    for mount in &job.mounts {
+        words.extend(["--mount-folder".to_owned(), mount.target.clone()]);
     }
     Some(install(options, &words))
 }
@@ -153,10 +156,15 @@ fn access_of(mount: &Mount) -> Value {
     })
 }
 
-fn note_others(job: &Job, notes: &mut Notes<'_>) {
+fn note_others(job: &Job, has_script: bool, notes: &mut Notes<'_>) {
     notes.add("program", AT_START);
     for (index, _) in job.mounts.iter().enumerate() {
-        let text = "the nodes may use the bucket; weft run mounts it for the life of the job";
+        let text = if has_script {
+            "the nodes may use the bucket, and have the folder; the job mounts it while it runs"
+        } else {
+            "the nodes may use the bucket; the job mounts it while it runs, on a folder that must \
+             be there: --install-script makes it"
+        };
         notes.add(&format!("mounts[{index}]"), text);
     }
     notes.add_present(&[

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exported::{Notes, variables};
+use super::mounting::Mounting;
 use super::name::Rules;
 use super::source::Source;
 use super::words::{Told, words_of};
@@ -28,6 +29,11 @@ pub struct Options {
     /// Memory of each pod, as 64g; what is in /dev/shm counts [default: no limit]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<ShmSize>,
+    #[command(flatten)]
+    pub mounting: Mounting,
+    /// The service account of the pods, for one that may use the job's buckets
+    #[arg(long, value_name = "NAME")]
+    pub service_account: Option<String>,
 }
 
 /// Names of jobs: a pod's name has some more letters, and 63 at most. Chosen.
@@ -41,10 +47,11 @@ pub(super) const NAMES: Rules = Rules {
 const HOSTFILE: &str = "/etc/mpi/hostfile";
 
 /// The `weft run` of the launcher's pod.
-pub(super) fn command(job: &Job) -> Vec<String> {
+pub(super) fn command(job: &Job, has_mounts: bool) -> Vec<String> {
     let told = Told {
         hostfile: Some(HOSTFILE),
         has_variables: true,
+        has_mounts,
     };
     words_of(job, told)
         .iter()
@@ -91,6 +98,11 @@ pub(super) fn shm(job: &Job) -> Option<(Value, Value)> {
     ))
 }
 
+/// What a container may do that mounts buckets.
+pub(super) fn security(has_mounts: bool) -> Option<Value> {
+    has_mounts.then(|| json!({ "privileged": true }))
+}
+
 /// As Kubernetes writes it: `4Gi`.
 fn quantity(size: ShmSize) -> String {
     let text = size.to_string();
@@ -128,11 +140,6 @@ pub(super) fn note_others(job: &Job, notes: &mut Notes<'_>) {
             "hosts",
             !job.hosts.is_empty(),
             "Kubernetes chooses the nodes",
-        ),
-        (
-            "mounts",
-            !job.mounts.is_empty(),
-            "a pod may mount no bucket itself; give it a volume of the driver for S3",
         ),
         (
             "array",

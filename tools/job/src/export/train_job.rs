@@ -20,12 +20,13 @@ const STEP: &str = "trainer.kubeflow.org/trainjob-ancestor-step";
 /// The runtime and the job.
 ///
 /// # Errors
-/// When they are longer than a file may be.
+/// Buckets of which it is not said what to do; when they are longer than a file may be.
 pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Fault> {
     let job = &file.job;
     let mut notes = Notes::of(file);
     let name = name_of(job, pods::NAMES, &mut notes);
     let shape = Shape::of(job);
+    let has_mounts = options.mounting.is_wanted(file, &mut notes)?;
     let deadline = pods::deadline(job, &mut notes);
     pods::note_others(job, &mut notes);
     let retries = job.retries.map_or(0, |retries| retries.get());
@@ -38,7 +39,7 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
             "activeDeadlineSeconds": deadline,
             "trainer": {
                 "image": options.image,
-                "command": pods::command(job),
+                "command": pods::command(job, has_mounts),
                 "numNodes": shape.nodes,
                 "numProcPerNode": shape.ranks_per_node,
             },
@@ -60,7 +61,7 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
                 "network": { "publishNotReadyAddresses": true },
                 "failurePolicy": { "maxRestarts": retries },
                 "successPolicy": { "operator": "All", "targetReplicatedJobs": ["launcher"] },
-                "replicatedJobs": [node(file, options), launcher(options)],
+                "replicatedJobs": [node(file, options, has_mounts), launcher(options)],
             } },
         },
     });
@@ -68,7 +69,7 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
 }
 
 /// The pods in which the ranks run; sshd starts them.
-fn node(file: &JobFile, options: &Options) -> Value {
+fn node(file: &JobFile, options: &Options, has_mounts: bool) -> Value {
     let (shm_mounts, shm_volumes) = pods::shm(&file.job).unzip();
     let container = json!({
         "name": "node",
@@ -77,9 +78,14 @@ fn node(file: &JobFile, options: &Options) -> Value {
         "env": pods::environment(&file.job),
         "resources": pods::resources(options),
         "volumeMounts": shm_mounts,
+        "securityContext": pods::security(has_mounts),
         "readinessProbe": { "tcpSocket": { "port": 22 }, "initialDelaySeconds": 1 },
     });
-    let pod = json!({ "containers": [container], "volumes": shm_volumes });
+    let pod = json!({
+        "containers": [container],
+        "volumes": shm_volumes,
+        "serviceAccountName": options.service_account,
+    });
     json!({
         "name": "node",
         "template": { "spec": { "backoffLimit": 0, "template": { "spec": pod } } },
@@ -89,7 +95,10 @@ fn node(file: &JobFile, options: &Options) -> Value {
 /// The pod that runs `weft run`, once the others are ready; the Trainer puts the command into its
 /// container `node`.
 fn launcher(options: &Options) -> Value {
-    let pod = json!({ "containers": [{ "name": "node", "image": options.image }] });
+    let pod = json!({
+        "containers": [{ "name": "node", "image": options.image }],
+        "serviceAccountName": options.service_account,
+    });
     json!({
         "name": "launcher",
         "dependsOn": [{ "name": "node", "status": "Ready" }],

@@ -12,6 +12,8 @@ pub(super) struct Told<'a> {
     pub hostfile: Option<&'a str>,
     /// Whether the variables are among them.
     pub has_variables: bool,
+    /// Whether the buckets are among them.
+    pub has_mounts: bool,
 }
 
 /// The words of `weft run`.
@@ -29,6 +31,11 @@ pub(super) fn words_of(job: &Job, told: Told<'_>) -> Vec<String> {
     if told.has_variables {
         for (name, value) in &job.environment {
             option("--env", Some(format!("{name}={value}")));
+        }
+    }
+    if told.has_mounts {
+        for mount in &job.mounts {
+            option("--mount", Some(mount.to_string()));
         }
     }
     words.push("--".to_owned());
