@@ -111,6 +111,13 @@ pub trait Peer {
     /// be.
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError>;
 
+    /// Whether a remote for which there was no room now is expected to have some after a few rounds
+    /// of progress, so that a sender that must not be kept for long had better come again. Slow
+    /// path.
+    fn has_room_soon(&self, _: RemoteId) -> bool {
+        false
+    }
+
     /// Takes delivery of an offered message. Completes in a later `progress`, never inside this
     /// call.
     fn accept(&mut self, offer: OfferId, landing: Landing);

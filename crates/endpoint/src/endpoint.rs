@@ -177,6 +177,9 @@ impl<P: Route> Endpoint<P> {
         let route = self.route.as_mut().ok_or(Error::BadState)?;
         let remotes = &mut self.core.remotes;
         let sending = &mut self.core.sending;
+        if sending.puts_off(route, remote, &posting, payload.length_bytes()) {
+            return Err(Error::Again);
+        }
         sending.post_queued_to(route, remotes, completions, remote);
         sending.queue(remotes, completions, remote, &posting, payload)?;
         self.core.has_chores = true;

@@ -196,6 +196,14 @@ impl<F: Route, O: Route> Peer for Routes<F, O> {
         self.post_send_elsewhere(&op, payload)
     }
 
+    fn has_room_soon(&self, remote: RemoteId) -> bool {
+        match self.routing.table.to(remote) {
+            RouteTo::First => self.first.has_room_soon(remote),
+            RouteTo::Other(index) => self.others[usize::from(index)].has_room_soon(remote),
+            RouteTo::Detour(_) | RouteTo::Nowhere => false,
+        }
+    }
+
     fn accept(&mut self, offer: OfferId, landing: Landing) {
         let (number, offer) = unmarked(offer.0);
         match self.other_of(number) {

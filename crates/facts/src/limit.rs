@@ -23,6 +23,9 @@ pub const MESSAGE_BYTES: u64 = 1 << 40;
 /// Longest message of an inject call, and longest eager message. Chosen: an eighth of a lane's data
 /// area.
 pub const INJECT_BYTES: usize = 8 * 1024;
+/// Longest message of an inject call where FI_WEFT_INJECT_SIZE asks for more than
+/// [`INJECT_BYTES`]. Chosen: what leaves for another host in segments, whatever is under way.
+pub const LONG_INJECT_BYTES: usize = 64 * 1024;
 /// Longest message that goes in cells alone. Measured: docs/lab/2026-11-22-runs-of-cells.md.
 pub const INLINE_BYTES: usize = 296;
 /// Longest streamed message. Chosen: what an unexpected message may cost the receiver in memory.
@@ -64,7 +67,7 @@ pub const ALL: [Limit; 13] = [
         value: INJECT_BYTES as u64,
         unit: Unit::Bytes,
         meaning: "longest message of fi_inject and similar calls (fi_tx_attr.inject_size), unless \
-                  FI_WEFT_INJECT_SIZE is lower",
+                  FI_WEFT_INJECT_SIZE says otherwise",
     },
     Limit {
         name: "inline",

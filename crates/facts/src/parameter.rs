@@ -8,7 +8,7 @@
 use std::ffi::CStr;
 
 use crate::Unit;
-use crate::limit::{INJECT_BYTES, INTERFACES};
+use crate::limit::{INJECT_BYTES, INTERFACES, LONG_INJECT_BYTES};
 
 /// What values a parameter takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,17 +108,18 @@ pub const INJECT_SIZE: Parameter = Parameter {
     key: c"inject_size",
     values: Values::Number(INJECT_SIZE_BYTES),
     default: "8192",
-    meaning: "longest message in bytes that fi_inject and similar calls take",
+    meaning: "longest message in bytes that fi_inject and similar calls take; weft run and weft \
+              exec set 65536 for MPICH and Intel MPI where each host has one rank",
     since: "0.1.0",
 };
 
 /// Values of [`INJECT_SIZE`]. The least is specified by MPICH, whose control messages are up to 64
-/// bytes; the most is the longest message that every route takes without waiting for the other
-/// side.
+/// bytes. The default is the longest message that every route takes without waiting for the other
+/// side; longer ones cost a copy more inside a host (docs/adr/0020).
 pub const INJECT_SIZE_BYTES: Range = Range {
     unit: Unit::Bytes,
     least: 64,
-    most: INJECT_BYTES as u64,
+    most: LONG_INJECT_BYTES as u64,
     default: INJECT_BYTES as u64,
 };
 
@@ -296,11 +297,11 @@ mod tests {
 
     #[test]
     fn numbers_are_taken_within_their_range_alone() {
-        for wrong in ["abc", "-1", "63", "8193", "", "1e3"] {
+        for wrong in ["abc", "-1", "63", "65537", "", "1e3"] {
             assert_eq!(INJECT_SIZE_BYTES.parse(wrong), None, "{wrong}");
         }
         assert_eq!(INJECT_SIZE_BYTES.parse(" 64 "), Some(64));
-        assert_eq!(INJECT_SIZE_BYTES.parse("8192"), Some(8192));
+        assert_eq!(INJECT_SIZE_BYTES.parse("65536"), Some(65536));
     }
 
     #[test]

@@ -9,20 +9,46 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{BytesView, UserBuffer};
 
-/// Bytes of each. Chosen: two pages and the longest head of a request.
+/// Bytes of a short one. Chosen: two pages and the longest head of a request.
 pub const SCRATCH_BYTES: usize = 8192 + 256;
+/// Bytes of a long one. Chosen: the longest inject.
+pub const LONG_SCRATCH_BYTES: usize = 64 * 1024;
 
-static FREE: Mutex<Vec<UserBuffer>> = Mutex::new(Vec::new());
+type FreeList = Mutex<Vec<UserBuffer>>;
+static FREE: FreeList = Mutex::new(Vec::new());
+static FREE_LONG: FreeList = Mutex::new(Vec::new());
 
-/// A stretch of [`SCRATCH_BYTES`] bytes.
+/// The list that holds those of one length.
+fn list_of(length_bytes: usize) -> &'static FreeList {
+    match length_bytes {
+        ..=SCRATCH_BYTES => &FREE,
+        _ => &FREE_LONG,
+    }
+}
+
+/// A stretch of [`SCRATCH_BYTES`] or [`LONG_SCRATCH_BYTES`] bytes.
 #[derive(Debug)]
 pub struct Scratch(UserBuffer);
 
 impl Scratch {
-    /// Takes one; allocates only if none was given back.
+    /// Takes a short one; allocates only if none was given back.
     pub fn take() -> Self {
-        let free = FREE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Self(free.unwrap_or_else(|| UserBuffer::leaked(&[SCRATCH_BYTES])))
+        Self::take_of(SCRATCH_BYTES)
+    }
+
+    /// Takes one that holds so many bytes, [`LONG_SCRATCH_BYTES`] at most; allocates only if none
+    /// was given back.
+    pub fn take_for(length_bytes: usize) -> Self {
+        match length_bytes {
+            ..=SCRATCH_BYTES => Self::take(),
+            _ => Self::take_of(LONG_SCRATCH_BYTES),
+        }
+    }
+
+    fn take_of(length_bytes: usize) -> Self {
+        let free = list_of(length_bytes).lock();
+        let free = free.unwrap_or_else(PoisonError::into_inner).pop();
+        Self(free.unwrap_or_else(|| UserBuffer::leaked(&[length_bytes])))
     }
 
     /// Writes `bytes` at `offset_bytes`, as far as there is room. Fast path.
@@ -48,7 +74,8 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         let memory = std::mem::replace(&mut self.0, UserBuffer::empty());
-        FREE.lock()
+        list_of(memory.length_bytes())
+            .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(memory);
     }
@@ -75,5 +102,9 @@ mod tests {
             scratch.copy_in(0, &UserBuffer::leaked(&[2 * SCRATCH_BYTES])),
             SCRATCH_BYTES
         );
+        for (length, bytes) in [(SCRATCH_BYTES, 2), (LONG_SCRATCH_BYTES, LONG_SCRATCH_BYTES)] {
+            let source = UserBuffer::leaked(&[bytes]);
+            assert_eq!(Scratch::take_for(length).copy_in(0, &source), bytes);
+        }
     }
 }

@@ -83,18 +83,17 @@ impl Driver {
     #[inline]
     pub(crate) fn post(
         &mut self,
-        op: &SendOp,
+        asked: &Asked<'_>,
         payload: &UserBuffer,
         now_ns: Instant,
     ) -> Result<Handed, PostError> {
+        let (op, length_bytes) = (asked.op, asked.length_bytes);
         let Some(remote) = self.remotes.of_id(op.remote, &mut self.machine) else {
             return Err(PostError::Failed(TransferError::NoMemory));
         };
-        let length_bytes = payload.length_bytes();
         if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
             return Err(PostError::Failed(TransferError::TooLong));
         }
-        let asked = Asked { op, length_bytes };
         let holding = asked.holding(remote, &self.machine, &self.sends)?;
         let complete = holding != Holding::Loan && asked.ends_when_copied();
         let owner_token = (!complete).then_some(op.token);

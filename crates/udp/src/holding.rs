@@ -14,6 +14,9 @@ use weft_srd::{Machine, Remote};
 
 use crate::sends::Sends;
 
+/// Injects up to here are taken whatever is under way. Specified: the contract of routes.
+const SHORT_INJECT_BYTES: usize = 8 << 10;
+
 /// Payloads up to here are copied when their buffer shall be free at once. Chosen: above, copying
 /// costs more than hearing from the remote.
 const COPY_LIMIT_BYTES: usize = 16 << 10;
@@ -46,6 +49,12 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Whether its payload must be taken at once, though not every route takes so much.
+    #[inline]
+    pub(crate) fn is_long_inject(&self) -> bool {
+        self.op.inject && self.length_bytes > SHORT_INJECT_BYTES
+    }
+
     /// Whether it is complete once its payload is copied.
     #[inline]
     pub(crate) fn ends_when_copied(&self) -> bool {
@@ -56,7 +65,8 @@ impl Asked<'_> {
     /// Where its payload is while it is under way. Fast path.
     ///
     /// # Errors
-    /// [`PostError::Busy`] when it must be copied and as much is copied as may be.
+    /// [`PostError::Busy`] when it must be copied and as much is copied as may be; and for a long
+    /// inject that cannot leave at once: who has injected may compute next.
     #[inline]
     pub(crate) fn holding(
         &self,
@@ -65,6 +75,10 @@ impl Asked<'_> {
         sends: &Sends,
     ) -> Result<Holding, PostError> {
         let may_copy = sends.may_copy(self.length_bytes);
+        if self.is_long_inject() {
+            let takes = may_copy && self.is_carried_alone(remote, machine);
+            return takes.then_some(Holding::LateCopy).ok_or(PostError::Busy);
+        }
         if self.op.inject {
             return may_copy.then_some(Holding::Copy).ok_or(PostError::Busy);
         }
@@ -89,11 +103,19 @@ impl Asked<'_> {
                 LATE_COPY_BYTES.contains(&self.length_bytes) && inspection.is_quiet(remote)
             }
             CompletionLevel::Unstated => {
-                let length_bytes = self.length_bytes as u64;
                 self.length_bytes <= *LATE_COPY_BYTES.end()
-                    && inspection.carries_alone(remote, length_bytes, UNSTATED_BYTES)
+                    && self.is_carried_alone(remote, machine)
             }
             CompletionLevel::Transmit | CompletionLevel::Delivery => false,
         }
+    }
+
+    /// Whether it leaves at once, as far as can be told, and is likely to need its sender no more.
+    #[inline]
+    fn is_carried_alone(&self, remote: Remote, machine: &Machine) -> bool {
+        let length_bytes = self.length_bytes as u64;
+        machine
+            .inspect()
+            .carries_alone(remote, length_bytes, UNSTATED_BYTES)
     }
 }

@@ -13,6 +13,7 @@ use weft_srd::{Arrival, Config, Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
 use crate::driver::{Driver, Handed, transfer_error};
+use crate::holding::Asked;
 use crate::host_probe::HostProbes;
 use crate::outbox::Outbox;
 use crate::own::{OwnMail, is_own};
@@ -194,21 +195,32 @@ impl<P: Ports> Transport<P> {
 
     /// A send that was to be copied once it has left: its owner may compute from now on, so what a
     /// flush has left of it leaves first. What cannot leave yet stays with the user, who hears of
-    /// its end.
-    fn end_late_copy(&mut self, op: &SendOp, token: u64) -> Posted {
+    /// its end, unless it must be taken.
+    fn end_late_copy(&mut self, asked: &Asked<'_>, token: u64) -> Posted {
         if self.outbox.has_more {
             let now_ns = self.ports.now_ns();
             self.flush(now_ns);
         }
+        let is_in_hand = self.is_held_up();
         let driver = &mut self.driver;
-        let is_in_hand = self.outbox.has_more || self.outbox.is_blocked();
-        if !is_in_hand && !driver.has_unsent(op.remote) {
+        let has_left = !is_in_hand && !driver.has_unsent(asked.op.remote);
+        let is_copied = has_left || asked.op.inject;
+        if is_copied {
             driver.sends.keep(token);
             driver.statistics.copied_messages += 1;
-            return Posted::Complete;
         }
-        driver.name(op, token);
+        match asked.ends_when_copied() {
+            true if is_copied => return Posted::Complete,
+            true => driver.name(asked.op, token),
+            // Its owner waits for more than that, and was noted as it was posted.
+            false => {}
+        }
         Posted::Pending
+    }
+
+    /// Whether datagrams that were given out have not left.
+    fn is_held_up(&self) -> bool {
+        self.outbox.has_more || self.outbox.is_blocked()
     }
 
     /// What was just begun may be due before the end of a sleep that another thread has announced:
@@ -370,13 +382,25 @@ impl<P: Ports> Peer for Transport<P> {
         if !self.ports.are_ours() {
             return Err(PostError::Failed(TransferError::Unreachable));
         }
+        let asked = Asked {
+            op,
+            length_bytes: payload.length_bytes(),
+        };
+        if asked.is_long_inject() && self.is_held_up() {
+            return Err(PostError::Busy);
+        }
         let now_ns = self.ports.now_ns();
-        let handed = self.driver.post(op, payload, now_ns)?;
+        let handed = self.driver.post(&asked, payload, now_ns)?;
         self.flush(now_ns);
         Ok(match handed {
             Handed::Over(posted) => posted,
-            Handed::LateCopy(token) => self.end_late_copy(op, token),
+            Handed::LateCopy(token) => self.end_late_copy(&asked, token),
         })
+    }
+
+    /// Acknowledgements make room.
+    fn has_room_soon(&self, remote: RemoteId) -> bool {
+        self.driver.myself != Some(remote)
     }
 
     fn accept(&mut self, offer: OfferId, landing: Landing) {

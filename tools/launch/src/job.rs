@@ -17,6 +17,7 @@ use crate::command::{Launch, Request};
 use crate::dev_shm::plan::Plan;
 use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
+use crate::inject_size;
 use crate::machines::{self, Place, Room};
 use crate::mounts;
 use crate::mounts::holder::Holder;
@@ -127,7 +128,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         calls: Calls::of(&program),
         ..shape
     };
-    let mut settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
+    let mut settings = settings(mpi, arguments, &shape, spread.as_ref())?;
     match &mounts {
         Some(mounts) => mounts.before_ranks(&mut settings),
         None => shm.before_ranks(&mut settings),
@@ -203,14 +204,17 @@ fn all_ranks(
 /// What the MPI and its launcher are told.
 fn settings(
     mpi: &Installation,
-    transport: &Transport,
+    arguments: &Arguments,
     shape: &Shape,
     spread: Option<&Spread>,
 ) -> Result<Settings, Fault> {
+    let (transport, rank) = (&arguments.transport, &arguments.rank);
     let mut settings = transport::settings(mpi, transport, shape)?;
     limits::spare_files(&mut settings, mpi);
     if let Some(spread) = spread {
         spread::add(&mut settings, mpi, spread);
+        let most = spread.most();
+        inject_size::add(&mut settings.ranks, mpi.family, transport, most, rank);
     }
     Ok(settings)
 }

@@ -18,7 +18,7 @@ use crate::rank_arguments::RankArguments;
 use crate::rank_environment::RankProgram;
 use crate::started::Started;
 use crate::transport::{self, Shape, Transport, openmpi_rules};
-use crate::{above, caution, pmi, preloads, provider, rank_mpi, yields};
+use crate::{above, caution, inject_size, pmi, preloads, provider, rank_mpi, yields};
 
 /// Where a process is: in a job that a launcher has started, or in none.
 #[derive(Debug)]
@@ -130,6 +130,15 @@ pub fn ready(
         calls: Calls::of(program),
     };
     let mut environment = transport::settings(mpi, &weft, &shape)?.ranks;
+    if standing.spread {
+        inject_size::add(
+            &mut environment,
+            mpi.family,
+            &weft,
+            standing.local_ranks,
+            rank,
+        );
+    }
     let library_path = std::env::var_os("LD_LIBRARY_PATH");
     let program = RankProgram {
         program,

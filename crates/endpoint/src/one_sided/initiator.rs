@@ -310,7 +310,7 @@ impl<'a, P: Route> Initiator<'a, P> {
         operation.awaits_sent = true;
         if self.inject {
             // Not longer than the inject limit, which a scratch holds.
-            let copy = Scratch::take();
+            let copy = Scratch::take_for(payload.length_bytes());
             let length = copy.copy_in(0, payload);
             operation.buffer = copy.payload(length);
             operation.copy = Some(copy);

@@ -42,6 +42,10 @@ impl<A: Peer, B: Peer> Peer for Either<A, B> {
         pass_on!(self, route => route.post_send(op, payload))
     }
 
+    fn has_room_soon(&self, remote: RemoteId) -> bool {
+        pass_on!(self, route => route.has_room_soon(remote))
+    }
+
     fn accept(&mut self, offer: OfferId, landing: Landing) {
         pass_on!(self, route => route.accept(offer, landing))
     }

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use weft_contract::{RemoteId, SendOp};
-use weft_memory::{BytesViewMut, UserBuffer};
+use weft_memory::{BytesViewMut, Scratch, UserBuffer};
 
 use crate::completion::transmit::Ending;
 use crate::settings::{DEFAULT_INJECT_LIMIT_BYTES, SEND_DEPTH};
@@ -24,15 +24,22 @@ const LIMIT_BYTES: usize = weft_facts::limit::WAITING_BYTES;
 /// The bytes of a queued send.
 #[derive(Debug)]
 pub(crate) enum Payload {
-    /// A copy, at most [`COPY_LIMIT_BYTES`].
+    /// A copy, at most [`COPY_LIMIT_BYTES`], which its route copies once more.
     Copied(Box<[u8]>),
+    /// A longer one, from which it leaves: so many bytes.
+    Kept(Scratch, usize),
     /// Still the user's, until the completion.
     Lent(UserBuffer),
 }
 
 impl Payload {
-    /// A copy of what lies in `source` now.
+    /// A copy of what lies in `source` now: a message's that is injected, or shorter.
     pub(crate) fn copy_of(source: &UserBuffer) -> Self {
+        if source.length_bytes() > COPY_LIMIT_BYTES {
+            let scratch = Scratch::take_for(source.length_bytes());
+            let length = scratch.copy_in(0, source);
+            return Self::Kept(scratch, length);
+        }
         let mut bytes = vec![0; source.length_bytes()].into_boxed_slice();
         source.drain(0, &mut BytesViewMut::from_slice(&mut bytes));
         Self::Copied(bytes)
@@ -41,6 +48,7 @@ impl Payload {
     fn held_bytes(&self) -> usize {
         match self {
             Self::Copied(bytes) => bytes.len(),
+            Self::Kept(_, length_bytes) => *length_bytes,
             Self::Lent(_) => 0,
         }
     }

@@ -67,12 +67,20 @@ impl Posting {
     }
 }
 
+/// How often in a row a long inject is put off (libfabric: -FI_EAGAIN) where its route is expected to
+/// take it soon, before it is queued. Chosen: about a millisecond of calls of progress. A program
+/// that injects may compute next, and then nobody posts what is queued; nor may a remote that
+/// computes keep a sender for long (MPI-4.1 section 3.7).
+const PUT_OFF_LIMIT: u32 = 1000;
+
 /// A send that its transport has not finished.
 struct PendingSend {
     remote: RemoteId,
     class: Class,
     context: usize,
     ending: Ending,
+    /// What its transport reads, if not the user's buffer.
+    _copy: Option<Scratch>,
 }
 
 /// The sending side.
@@ -84,6 +92,8 @@ pub(crate) struct Sending {
     backlog: Backlog,
     /// Where their copies lie while they are posted; taken at the first one.
     scratch: Option<Scratch>,
+    /// How often in a row a long inject was put off, and how many sends there were before.
+    put_off: (u32, u64),
 }
 
 impl Sending {
@@ -93,6 +103,7 @@ impl Sending {
             pending: Slab::new(),
             backlog: Backlog::default(),
             scratch: None,
+            put_off: (0, 0),
         }
     }
 
@@ -129,10 +140,33 @@ impl Sending {
                     class,
                     context,
                     ending,
+                    _copy: None,
                 });
             }
         }
         Ok(())
+    }
+
+    /// Whether the user had better come again with a send for which there is no room: a long
+    /// inject, where there will be some soon. Slow path.
+    pub(crate) fn puts_off<P: Peer>(
+        &mut self,
+        route: &P,
+        remote: RemoteId,
+        posting: &Posting,
+        length_bytes: usize,
+    ) -> bool {
+        let is_long_inject = posting.injects() && length_bytes > COPY_LIMIT_BYTES;
+        if !is_long_inject || self.backlog.holds(remote) || !route.has_room_soon(remote) {
+            return false;
+        }
+        let sent_count = self.reports.counts.sent_count;
+        let count = match self.put_off {
+            (count, before) if before == sent_count => count + 1,
+            _ => 1,
+        };
+        self.put_off = (count, sent_count);
+        count <= PUT_OFF_LIMIT
     }
 
     /// Queues a send whose route has no room, or for whose remote others wait. Slow path.
@@ -152,7 +186,8 @@ impl Sending {
         if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
             return Err(Error::TooLong);
         }
-        let ends = posting.ends_when_copied() && length_bytes <= COPY_LIMIT_BYTES;
+        let is_short = length_bytes <= COPY_LIMIT_BYTES;
+        let ends = posting.ends_when_copied() && (is_short || posting.injects());
         let copies = posting.injects() || ends;
         if !self.has_room(remote, if copies { length_bytes } else { 0 }) {
             return Err(Error::Again);
@@ -168,7 +203,8 @@ impl Sending {
                 posting.level()
             },
             token: SendToken::NOBODY,
-            inject: copies,
+            // A longer copy is kept until it is sent.
+            inject: copies && is_short,
         };
         let payload = if copies {
             Payload::copy_of(payload)
@@ -233,11 +269,12 @@ impl Sending {
         let mut sent_count = 0;
         while let Some(first) = self.backlog.first(remote) {
             let mut op = first.op;
-            if first.ending != Ending::Told {
+            if first.ending != Ending::Told || matches!(first.payload, Payload::Kept(..)) {
                 op.token = SendToken(self.pending.vacant_key() as u64);
             }
             let posted = match &first.payload {
                 Payload::Lent(buffer) => route.post_send(&op, buffer),
+                Payload::Kept(copy, length) => route.post_send(&op, &copy.payload(*length)),
                 Payload::Copied(bytes) => {
                     let scratch = self.scratch.get_or_insert_with(Scratch::take);
                     let length = scratch.write(0, bytes);
@@ -251,7 +288,7 @@ impl Sending {
                 return sent_count;
             };
             sent_count += 1;
-            self.end_queued(completions, &queued, posted);
+            self.end_queued(completions, queued, posted);
         }
         if sent_count > 0 {
             remotes.release(remote);
@@ -263,24 +300,31 @@ impl Sending {
     fn end_queued(
         &mut self,
         completions: &mut Completions,
-        queued: &Queued,
+        queued: Queued,
         posted: Result<Posted, PostError>,
     ) {
         let (remote, class) = (queued.op.remote, queued.op.class);
         let (context, ending) = (queued.context, queued.ending);
         match posted {
-            _ if ending == Ending::Told => {}
-            Ok(Posted::Complete) => self.reports.sent(completions, class, context, ending),
             Ok(Posted::Pending) => {
-                self.pending.insert(PendingSend {
-                    remote,
-                    class,
-                    context,
-                    ending,
-                });
+                let copy = match queued.payload {
+                    Payload::Kept(copy, _) => Some(copy),
+                    Payload::Copied(_) | Payload::Lent(_) => None,
+                };
+                // A short copy that was told goes under the name of nobody.
+                if ending != Ending::Told || copy.is_some() {
+                    self.pending.insert(PendingSend {
+                        remote,
+                        class,
+                        context,
+                        ending,
+                        _copy: copy,
+                    });
+                }
             }
+            Ok(Posted::Complete) => self.reports.sent(completions, class, context, ending),
             Err(PostError::Busy) => {}
-            Err(PostError::Failed(why)) => self.fail(completions, queued, Error::Transfer(why)),
+            Err(PostError::Failed(why)) => self.fail(completions, &queued, Error::Transfer(why)),
         }
     }
 
@@ -307,6 +351,8 @@ impl Sending {
         let (class, context) = (send.class, send.context);
         match outcome {
             Ok(()) => self.reports.sent(completions, class, context, send.ending),
+            // The user was told that it is sent.
+            Err(_) if send.ending == Ending::Told => {}
             Err(why) => {
                 let error = Error::Transfer(why);
                 self.reports.send_failed(completions, class, context, error);

@@ -270,9 +270,13 @@ pub fn data_of_a_write_is_an_entry_at_its_target<F: Fabric>() {
 }
 
 pub fn an_injected_write_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric>() {
-    let mut pair = Pair::<F>::open();
+    let mut pair = Pair::<F>::with(Options {
+        long_injects: true,
+        ..Options::default()
+    });
     let to = pair.sides[A].other;
-    for (count, length) in [1, 40, 5000, 8192].into_iter().enumerate() {
+    let lengths = [1, 40, 5000, 8192, 8193, LONG_INJECT_BYTES];
+    for (count, length) in lengths.into_iter().enumerate() {
         let memory = room(length);
         let key = register(&mut pair, B, &memory);
         let (bytes, ranges) = (pattern(length, length), [range(key, 0, length)]);
@@ -288,13 +292,14 @@ pub fn an_injected_write_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric>(
         assert_eq!(bytes_in(&memory), bytes);
         assert_eq!(pair.accesses(A)[1], count as u64 + 1, "counted");
     }
-    let ranges = [range(0, 0, 8193)];
+    let too_long = LONG_INJECT_BYTES + 1;
+    let ranges = [range(0, 0, too_long)];
     let side = &mut pair.sides[A];
     let call = Access {
         inject: true,
         ..access(to, &ranges, 0)
     };
-    let long = side.calls().write(&call, &room(8193));
+    let long = side.calls().write(&call, &room(too_long));
     assert_eq!(long, Err(Error::TooLong));
 }
 

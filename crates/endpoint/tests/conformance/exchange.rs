@@ -266,6 +266,83 @@ pub fn an_injected_message_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric
     );
 }
 
+/// Injects a message, and writes over its buffer as soon as it was taken.
+fn inject_and_spoil<F: Fabric>(pair: &mut Pair<F>, tag: u64, bytes: &[u8]) {
+    let payload = buffer_of(bytes);
+    let inject = Inject {
+        class: Class::Tagged,
+        tag,
+        cq_data: None,
+    };
+    pair.insist(|pair| {
+        let to = pair.sides[A].other;
+        pair.sides[A].calls().inject(to, &inject, &payload)
+    });
+    payload.fill(0, BytesView::from_slice(&vec![0xEE; bytes.len()]));
+}
+
+pub fn long_injects_need_their_buffers_no_longer_and_keep_their_order<F: Fabric>() {
+    const LENGTHS: [usize; 6] = [
+        64 << 10,
+        (8 << 10) + 1,
+        8 << 10,
+        20_000,
+        100,
+        (64 << 10) - 1,
+    ];
+    let mut pair = Pair::<F>::with(Options {
+        long_injects: true,
+        ..Options::default()
+    });
+    let count = 4 * LENGTHS.len();
+    let bytes_of = |number: usize| pattern(number, LENGTHS[number % LENGTHS.len()]);
+    for number in 0..count {
+        inject_and_spoil(&mut pair, number as u64, &bytes_of(number));
+    }
+    for number in 0..count {
+        let (bytes, target) = (bytes_of(number), room(64 << 10));
+        // Any tag: the earliest comes first.
+        let receive = weft_endpoint::Receive {
+            ignore: u64::MAX,
+            ..want_tag(0, number)
+        };
+        pair.receive(B, receive, &target);
+        let got = pair.success(B);
+        assert_eq!(
+            (got.tag, got.length_bytes),
+            (number as u64, bytes.len()),
+            "message {number}"
+        );
+        assert!(
+            bytes_in(&target)[..bytes.len()] == bytes,
+            "{number} is spoilt"
+        );
+    }
+    pair.quiet(A);
+    assert_eq!(pair.counts(A), (count as u64, 0));
+}
+
+pub fn a_long_inject_that_asks_for_delivery_ends_with_it<F: Fabric>() {
+    let mut pair = Pair::<F>::with(Options {
+        long_injects: true,
+        ..Options::default()
+    });
+    let bytes = pattern(5, 40_000);
+    let send = weft_endpoint::Send {
+        flags: Some(flags::INJECT | flags::DELIVERY_COMPLETE | flags::COMPLETION),
+        ..tagged(2, 7)
+    };
+    let payload = pair.send(A, send, &bytes);
+    payload.fill(0, BytesView::from_slice(&vec![0xEE; bytes.len()]));
+    pair.settle();
+    pair.quiet(A);
+    let target = room(bytes.len());
+    pair.receive(B, want_tag(2, 1), &target);
+    assert_eq!(pair.success(B).length_bytes, bytes.len());
+    assert_eq!(pair.success(A).context, 7);
+    assert!(bytes_in(&target) == bytes);
+}
+
 pub fn a_short_receive_gets_what_fits_and_an_error<F: Fabric>() {
     let mut pair = Pair::<F>::open();
     for (length, fits, unexpected) in [

@@ -86,6 +86,8 @@ macro_rules! conformance {
                 messages_from_one_sender_arrive_in_order_whatever_their_length,
                 a_message_to_oneself_arrives,
                 an_injected_message_needs_its_buffer_no_longer_and_has_no_entry,
+                long_injects_need_their_buffers_no_longer_and_keep_their_order,
+                a_long_inject_that_asks_for_delivery_ends_with_it,
                 a_short_receive_gets_what_fits_and_an_error,
                 bidirectional_traffic_arrives_whole,
             ]);

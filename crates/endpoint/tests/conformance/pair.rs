@@ -48,7 +48,12 @@ pub struct Options {
     pub strangers: bool,
     /// Binds no counters of what others do to our memory.
     pub uncounted: bool,
+    /// Takes the longest injects that there are.
+    pub long_injects: bool,
 }
+
+/// The longest injects, where FI_WEFT_INJECT_SIZE asks for them.
+pub const LONG_INJECT_BYTES: usize = 64 * 1024;
 
 /// The first endpoint of a pair.
 pub const A: usize = 0;
@@ -162,7 +167,13 @@ pub fn want_plain(context: usize) -> Receive {
 
 impl<P: Route> Side<P> {
     pub fn open(address: Option<SocketAddr>, settings: P::Settings, options: Options) -> Self {
-        let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
+        let domain_settings = match options.long_injects {
+            true => DomainSettings {
+                inject_limit_bytes: LONG_INJECT_BYTES,
+            },
+            false => DomainSettings::default(),
+        };
+        let mut domain = Domain::with_local_settings(domain_settings, settings);
         let vector = domain.vectors().open(VectorKind::Table);
         let queue = domain.queues().open(QueueSettings::default());
         let (sent, received) = (domain.counters().open(), domain.counters().open());

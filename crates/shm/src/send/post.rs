@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp, TransferError};
+use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp};
 use weft_memory::{OwnHeap, UserBuffer};
 use weft_os::crash_point;
 
@@ -130,8 +130,9 @@ impl Sender {
         let length_bytes = payload.length_bytes();
         let waiting = contacts.remote_mut(op.remote).waiting();
         if !waiting.is_empty() {
-            // A short one is complete as soon as its owner has copied it.
-            if length_bytes <= EAGER_BYTES || waiting.len() >= WAITING_LIMIT {
+            // A short one is complete as soon as its owner has copied it, an inject must be.
+            let is_copied = length_bytes <= EAGER_BYTES || op.inject;
+            if is_copied || waiting.len() >= WAITING_LIMIT {
                 return Err(PostError::Busy);
             }
             let send = self.begin_send(contacts, op, payload);
@@ -310,8 +311,8 @@ impl Sender {
         payload: &UserBuffer,
     ) -> Result<Posted, PostError> {
         if op.inject {
-            // Longer than the provider's inject size; it has refused such a call already.
-            return Err(PostError::Failed(TransferError::TooLong));
+            // Several pieces, which may not find room at once: its owner keeps a copy.
+            return Err(PostError::Busy);
         }
         let mut waiting = self.begin_send(contacts, op, payload);
         if self.advance(contacts, sends, &mut waiting) {
