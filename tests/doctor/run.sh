@@ -72,6 +72,16 @@ chmod +x "$work/path/fi_info"
 state silent-libfabric 'provider in libfabric=fail=fi_getinfo: -61' -- \
     /usr/bin/env PATH="$work/path"
 
+# A Slurm by its answers; a real one is in tests/jobs.
+state no-slurm 'Slurm=not_tried=not on the PATH' -- /usr/bin/env PATH="$work/path"
+mkdir "$work/slurm"
+printf '#!/bin/sh\ncase $1 in --version) echo slurm 22.05.8 ;; *) echo pmi2 >&2 ;; esac\n' \
+    >"$work/slurm/srun"
+chmod +x "$work/slurm/srun"
+state slurm 'Slurm=ok=slurm 22.05.8 offers pmi2' -- env PATH="$work/slurm:$PATH"
+printf '#!/bin/sh\n[ "$1" != --version ] || echo slurm 19.05.0\n' >"$work/slurm/srun"
+state slurm-without-pmi 'Slurm=warn=offers no PMI' -- env PATH="$work/slurm:$PATH"
+
 # The environment.
 state variables 'FI_PROVIDER=warn=tcp' -- env FI_PROVIDER=tcp
 state parameters 'FI_WEFT_INJECT_SIZE=warn|fail=lots' -- env FI_WEFT_INJECT_SIZE=lots
@@ -90,6 +100,7 @@ state no-memfd 'anonymous files=warn=FI_WEFT_REGION_DIR' 'shared memory=ok=writt
     'shared heap=warn=private' 'large shared pages=not_tried=.' -- "$confine" --deny memfd_create
 state no-single-copy 'single copy=warn=seccomp' -- "$confine" --deny process_vm_readv
 state no-barrier 'sleeping=warn=membarrier' -- "$confine" --deny membarrier
+state no-unshare 'own /dev/shm=warn=unshare' -- "$confine" --deny unshare
 state no-affinity 'processors=warn=bind none' -- "$confine" --deny sched_setaffinity
 state no-descriptors 'local contact=ok=named it' 'shared memory=fail=SCM_RIGHTS' \
     'datagrams=fail=not permitted' 'socket buffers=warn=not permitted' -- "$confine" --deny sendmsg
@@ -97,6 +108,17 @@ state no-options 'joined datagrams=warn=came as 8' -- "$confine" --deny setsocko
 
 # Namespaces.
 small_shm() { unshare -m sh -c 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"' - "$@"; }
+closed_shm() {
+    unshare -m sh -c 'mount -t tmpfs -o mode=755 tmpfs /dev/shm && exec "$@"' - "$@"
+}
+has_namespace closed-shm closed_shm && state closed-shm 'mount of /dev/shm=warn=chmod 1777' \
+    -- closed_shm
+left_in_shm() {
+    unshare -m sh -c 'mount -t tmpfs tmpfs /dev/shm && head -c 4096 /dev/zero \
+        >/dev/shm/mpich_shm_left_0 && exec "$@"' - "$@"
+}
+has_namespace left-in-shm left_in_shm && state left-in-shm \
+    'left in /dev/shm=warn=rm /dev/shm/mpich_shm_left_0' -- left_in_shm
 has_namespace small-shm small_shm && state small-shm '/dev/shm=warn=shm-size' -- small_shm
 no_proc() { unshare -m sh -c 'mount -t tmpfs tmpfs /proc && exec "$@"' - "$@"; }
 has_namespace no-proc no_proc && state no-proc 'local contact=not_tried=no other process' \
@@ -156,6 +178,10 @@ is_wrong_usage() {
 }
 is_wanted usage && check usage is_wrong_usage
 
+if is_wanted bucket; then
+    # shellcheck source=tests/doctor/bucket.sh
+    . "$ROOT/tests/doctor/bucket.sh"
+fi
 if is_wanted hosts; then
     # shellcheck source=tests/doctor/hosts.sh
     . "$ROOT/tests/doctor/hosts.sh"

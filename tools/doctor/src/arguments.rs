@@ -43,6 +43,9 @@ pub struct DoctorArguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 120,
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub host_timeout: u32,
+    /// Mount this bucket for a look, as in s3://data/run7, list it and read a file
+    #[arg(long, value_name = "BUCKET")]
+    pub bucket: Option<String>,
     /// Measure, too, whether the network from the first of --hosts to the second limits each flow:
     /// six seconds of TCP at full speed
     #[arg(long)]
@@ -59,6 +62,19 @@ pub struct DoctorArguments {
     /// Maps a few bytes of another process: the other side of the check of direct access
     #[arg(long, hide = true, value_name = "PID:ADDRESS")]
     pub map_memory: Option<String>,
+    /// Takes variables from its input, and does what the other words say: how --bucket comes to
+    /// the hosts of --hosts
+    #[arg(long, hide = true)]
+    pub take_variables: bool,
+    /// Looks into a mounted bucket: the other side of --bucket
+    #[arg(long, hide = true, value_name = "FOLDER")]
+    pub read_bucket: Option<PathBuf>,
+    /// Sends datagrams back until its input ends: one side of --hosts
+    #[arg(long, hide = true)]
+    pub echo_datagrams: bool,
+    /// Counts datagrams that come back from these addresses: the other side
+    #[arg(long, hide = true, value_name = "ADDRESS:PORT,...")]
+    pub count_datagrams: Option<String>,
     /// Takes TCP flows until its input ends: one side of --flows
     #[arg(long, hide = true)]
     pub take_flows: bool,

@@ -34,13 +34,13 @@ pub fn checks(tree: &Tree) -> Vec<Check> {
         .cloned()
         .collect();
     vec![
-        device(opened, program().as_deref()),
+        device(opened, program().as_deref(), &settings(tree)),
         dead_mounts(mounted.len(), &dead),
     ]
 }
 
 /// `weft-mount`, if it is installed.
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let program = weft_launch::mounts::program();
     if program.is_absolute() {
         return Some(program);
@@ -50,7 +50,15 @@ fn program() -> Option<PathBuf> {
     all.find(|path| path.is_file())
 }
 
-fn device(opened: Result<(), ErrorKind>, program: Option<&Path>) -> Check {
+/// What the kernel lets a request of FUSE carry, where it says so.
+fn settings(tree: &Tree) -> String {
+    let pages = tree.number("/proc/sys/fs/fuse/max_pages_limit");
+    pages.map_or(String::new(), |pages| {
+        format!(", requests of up to {} KiB", pages * 4)
+    })
+}
+
+fn device(opened: Result<(), ErrorKind>, program: Option<&Path>, settings: &str) -> Check {
     let name = "buckets";
     let Some(program) = program else {
         let check = Check::ok(name, "weft-mount is not installed here", WHY);
@@ -59,7 +67,8 @@ fn device(opened: Result<(), ErrorKind>, program: Option<&Path>) -> Check {
     let shown = program.display();
     let fix = match opened {
         Ok(()) => {
-            return Check::ok(name, format!("/dev/fuse was opened; {shown}"), WHY);
+            let value = format!("/dev/fuse was opened{settings}; {shown}");
+            return Check::ok(name, value, WHY);
         }
         Err(ErrorKind::NotFound) => {
             "modprobe fuse; a container needs the device (--device /dev/fuse)"
@@ -107,11 +116,11 @@ mod tests {
     fn a_device_is_missed_only_by_who_can_mount() {
         let program = Some(Path::new("/opt/bin/weft-mount"));
         let denied = Err(ErrorKind::PermissionDenied);
-        assert_eq!(device(denied, None).status, Status::NotTried);
-        assert_eq!(device(Ok(()), program).status, Status::Ok);
-        let check = device(denied, program);
+        assert_eq!(device(denied, None, "").status, Status::NotTried);
+        assert_eq!(device(Ok(()), program, "").status, Status::Ok);
+        let check = device(denied, program, "");
         assert!(check.status == Status::Warn && check.fix.contains("chmod"));
-        let check = device(Err(ErrorKind::NotFound), program);
+        let check = device(Err(ErrorKind::NotFound), program, "");
         assert!(check.fix.contains("modprobe"));
     }
 

@@ -6,17 +6,17 @@
 //! gives (`--give-flows ADDRESS COUNT`); both are started through the remote shell. TCP is used
 //! because it finds the rate by itself, so that nothing is flooded.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use weft_launch::remote_shell::RemoteShell;
 use weft_os::interface;
+
+use crate::remote::{Remote, RemoteFault, until_let_go};
 
 /// Flows at once (chosen: the least that shows a limit of a fourth of the link, and little load).
 const FLOWS: usize = 8;
@@ -26,53 +26,11 @@ const TURNS: usize = 3;
 const SENDS: Duration = Duration::from_secs(1);
 /// After this a flow that nobody takes is given up (chosen).
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A taker ends by itself after this, if nobody ends it (chosen: several times a measurement).
-const TAKES: Duration = Duration::from_secs(120);
 /// Several flows are more than one if they carry so many times as much (chosen: beyond what two
 /// processors gain over one).
 const MORE_TIMES: f64 = 1.6;
 /// Bytes of one write.
 const BLOCK_BYTES: usize = 64 << 10;
-
-/// Why flows were not measured.
-#[derive(Debug, thiserror::Error)]
-pub enum FlowsFault {
-    /// There is nobody to send to.
-    #[error("--flows needs two hosts: --hosts a,b")]
-    OneHost,
-    /// The program that starts processes on other hosts.
-    #[error("the remote shell to {host}: {source}")]
-    Shell {
-        /// To where.
-        host: String,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// It ended without an answer, with these last words.
-    #[error("{host}: {words}")]
-    Ended {
-        /// Where.
-        host: String,
-        /// What it complained of.
-        words: String,
-    },
-    /// It answered something else than a rate.
-    #[error("{host} answered '{line}'; is another version of Weft there?")]
-    Answer {
-        /// Where.
-        host: String,
-        /// What it said.
-        line: String,
-    },
-    /// It did not answer.
-    #[error("{host}: no answer within {seconds} s")]
-    Silent {
-        /// Where.
-        host: String,
-        /// How long was waited.
-        seconds: u64,
-    },
-}
 
 /// What was measured from one host to another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -116,9 +74,9 @@ pub fn measure(
     program: &Path,
     hosts: &[String],
     patience: Duration,
-) -> Result<Flows, FlowsFault> {
+) -> Result<Flows, RemoteFault> {
     let [from, to, ..] = hosts else {
-        return Err(FlowsFault::OneHost);
+        return Err(RemoteFault::OneHost);
     };
     let mut taker = Remote::start(shell.command(to, program, &["doctor", "--take-flows"]), to)?;
     let address = taker.line(patience)?;
@@ -131,7 +89,7 @@ pub fn measure(
             let line = giver.line(patience)?;
             let host = from.clone();
             let rate = line.parse();
-            rates.push(rate.map_err(|_| FlowsFault::Answer { host, line })?);
+            rates.push(rate.map_err(|_| RemoteFault::Answer { host, line })?);
         }
     }
     let [one_mb_s, all_mb_s] = turns.map(median);
@@ -149,71 +107,6 @@ fn median(mut rates: Vec<f64>) -> f64 {
     rates.get(rates.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// A process on another host, ended when dropped: its input ends, and the shell is killed.
-struct Remote {
-    child: Child,
-    lines: mpsc::Receiver<String>,
-    host: String,
-}
-
-impl Remote {
-    fn start(mut command: Command, host: &str) -> Result<Self, FlowsFault> {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|source| FlowsFault::Shell {
-                host: host.to_owned(),
-                source,
-            })?;
-        let (tell, lines) = mpsc::channel();
-        let stderr = child.stderr.take();
-        if let Some(stdout) = child.stdout.take() {
-            thread::spawn(move || {
-                let mut line = String::new();
-                if BufReader::new(stdout).read_line(&mut line).unwrap_or(0) == 0 {
-                    // It said nothing: why is in its complaints.
-                    if let Some(mut stderr) = stderr {
-                        let _ = stderr.read_to_string(&mut line);
-                        line.insert(0, '!');
-                    }
-                }
-                let _ = tell.send(line);
-            });
-        }
-        Ok(Self {
-            child,
-            lines,
-            host: host.to_owned(),
-        })
-    }
-
-    /// The line that it says.
-    fn line(&mut self, patience: Duration) -> Result<String, FlowsFault> {
-        let host = self.host.clone();
-        let Ok(line) = self.lines.recv_timeout(patience) else {
-            let seconds = patience.as_secs();
-            return Err(FlowsFault::Silent { host, seconds });
-        };
-        let Some(complaints) = line.strip_prefix('!') else {
-            return Ok(line.trim().to_owned());
-        };
-        let mut lines = complaints.lines().rev().map(str::trim);
-        let last = lines.find(|line| !line.is_empty());
-        let words = last.unwrap_or("it said nothing").to_owned();
-        Err(FlowsFault::Ended { host, words })
-    }
-}
-
-impl Drop for Remote {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Takes flows and throws away what comes, until standard input ends: says the address first.
 ///
 /// # Errors
@@ -228,13 +121,7 @@ pub fn take() -> io::Result<()> {
             thread::spawn(move || drain(flow));
         }
     });
-    let (ended, end) = mpsc::channel();
-    thread::spawn(move || {
-        let _ = io::copy(&mut io::stdin(), &mut io::sink());
-        let _ = ended.send(());
-    });
-    // Whoever started it may be gone without a word.
-    let _ = end.recv_timeout(TAKES);
+    until_let_go();
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::io::Read;
+use std::io::{Read, Write as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
@@ -18,7 +18,9 @@ use weft_launch::remote_shell::RemoteShell;
 use crate::check::Check;
 use crate::examination::{Counts, Examination};
 use crate::facts::Facts;
-use crate::flows::{Flows, FlowsFault};
+use crate::flows::Flows;
+use crate::reach::Reach;
+use crate::remote::RemoteFault;
 
 /// What `weft doctor --json` of a host says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -85,6 +87,8 @@ pub struct Hosts {
     pub exit_code: u8,
     /// Facts that are not alike: name, value, and the hosts with this value.
     pub differences: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    /// Datagrams from the first host to each other one.
+    pub reach: Vec<Reach>,
     /// One flow and several between the first two hosts, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Flows>,
@@ -99,21 +103,29 @@ pub struct Hosts {
 /// (15 minutes), and far more than NTP leaves.
 const CLOCKS_S: f64 = 90.0;
 
-/// Runs the doctor with these words on each host, all at once.
+/// What each host is asked.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// The words of `weft`.
+    pub words: Vec<String>,
+    /// What it reads: nothing that may stand on a command line, as credentials.
+    pub input: String,
+}
+
+/// Asks each host, all at once.
 #[must_use]
 pub fn examine(
     shell: &RemoteShell,
     program: &Path,
     names: &[String],
-    words: &[&str],
+    question: &Question,
     patience: Duration,
 ) -> Hosts {
     let one = |name: &String| {
         let (shell, program, name) = (shell.clone(), program.to_owned(), name.clone());
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let question = question.clone();
         thread::spawn(move || {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let answer = ask(&shell, &program, &name, &words, patience);
+            let answer = ask(&shell, &program, &name, &question, patience);
             let unreachable = answer.as_ref().err().cloned().unwrap_or_default();
             let report = answer.ok();
             Host {
@@ -132,17 +144,22 @@ fn ask(
     shell: &RemoteShell,
     program: &Path,
     host: &str,
-    words: &[&str],
+    question: &Question,
     patience: Duration,
 ) -> Result<Report, String> {
-    let mut command = shell.command(host, program, words);
+    let words: Vec<&str> = question.words.iter().map(String::as_str).collect();
+    let mut command = shell.command(host, program, &words);
     command
-        .stdin(Stdio::null())
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     let mut child = command
         .spawn()
         .map_err(|error| format!("the remote shell: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // It fits into the pipe; who does not read it says why by his end.
+        let _ = stdin.write_all(question.input.as_bytes());
+    }
     let output = child.stdout.take().map(gather);
     let complaints = child.stderr.take().map(gather);
     let code = wait(&mut child, patience);
@@ -243,6 +260,7 @@ fn judge(hosts: Vec<Host>) -> Hosts {
     Hosts {
         exit_code,
         differences,
+        reach: Vec::new(),
         flows: None,
         flows_failure: None,
         hosts,
@@ -250,8 +268,22 @@ fn judge(hosts: Vec<Host>) -> Hosts {
 }
 
 impl Hosts {
+    /// The hosts that answered.
+    #[must_use]
+    pub fn reached(&self) -> Vec<String> {
+        let reached = self.hosts.iter().filter(|host| host.report.is_some());
+        reached.map(|host| host.host.clone()).collect()
+    }
+
+    /// With the datagrams between them.
+    pub fn add_reach(&mut self, reach: Vec<Reach>) {
+        let worst = reach.iter().map(Reach::exit_code).max();
+        self.exit_code = self.exit_code.max(worst.unwrap_or(0));
+        self.reach = reach;
+    }
+
     /// With what was measured between the first two of them. That it could not be is a warning.
-    pub fn add_flows(&mut self, measured: Result<Flows, FlowsFault>) {
+    pub fn add_flows(&mut self, measured: Result<Flows, RemoteFault>) {
         match measured {
             Ok(flows) => self.flows = Some(flows),
             Err(why) => {
@@ -294,6 +326,9 @@ impl Hosts {
         }
         if self.differences.is_empty() {
             text.push_str("the hosts that were reached are alike\n");
+        }
+        for reach in &self.reach {
+            text.push_str(&reach.text());
         }
         if let Some(flows) = &self.flows {
             text.push_str(&flows.text());
@@ -357,7 +392,7 @@ mod tests {
     #[test]
     fn flows_that_could_not_be_measured_are_a_warning() {
         let mut found = judge(vec![host("a", &[], 0.0, 0), host("b", &[], 0.0, 0)]);
-        found.add_flows(Err(FlowsFault::Silent {
+        found.add_flows(Err(RemoteFault::Silent {
             host: "b".to_owned(),
             seconds: 1,
         }));

@@ -17,8 +17,10 @@
 //!   tries the first two with `weft` as the other process. `contact`, `network`: addresses and
 //!   datagrams. `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup`
 //!   read its files. `bucket`: what mounting one takes.
-//! - `hosts`: the doctor on each host of a job, and what differs of their `facts`. `flows`: whether
-//!   the network between two of them limits each flow.
+//! - `shared_memory`: /dev/shm around jobs. `kernel`, `efa`, `slurm`: what else is on this host.
+//! - `bucket_trial`, `store`: a bucket that somebody names.
+//! - `hosts`: the doctor on each host of a job, and what differs of their `facts`. `remote`: this
+//!   program on another host; `reach` has it send datagrams back, `flows` take many at once.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
 //!   table.
 //! - `measure`: the copy methods for a long message, timed. `top`: the live endpoints of this user,
@@ -32,16 +34,19 @@
 pub mod arguments;
 pub mod attempt;
 pub mod bucket;
+pub mod bucket_trial;
 pub mod cgroup;
 pub mod check;
 pub mod contact;
 pub mod direct;
+pub mod efa;
 pub mod examination;
 pub mod facts;
 pub mod flows;
 pub mod heap;
 pub mod hosts;
 pub mod info;
+pub mod kernel;
 pub mod launcher;
 pub mod library;
 pub mod measure;
@@ -50,16 +55,24 @@ pub mod memory;
 pub mod network;
 pub mod parameters;
 pub mod processor;
+pub mod reach;
+pub mod remote;
 pub mod running;
+pub mod shared_memory;
 pub mod single_copy;
+pub mod slurm;
+pub mod store;
 pub mod text;
 pub mod top;
 pub mod tree;
 pub mod variables;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser;
@@ -105,7 +118,16 @@ pub fn doctor(arguments: Vec<OsString>) -> u8 {
         }
     }
     let executable = std::env::current_exe().ok();
-    let found = Examination::of(all_checks(executable.as_deref(), arguments.quick));
+    let mut checks = all_checks(executable.as_deref(), arguments.quick);
+    if let Some(bucket) = &arguments.bucket {
+        let variable = |name: &str| std::env::var(name).ok();
+        checks.extend(bucket_trial::checks(
+            bucket,
+            variable,
+            executable.as_deref(),
+        ));
+    }
+    let found = Examination::of(checks);
     let output = if arguments.json {
         let facts = facts::of_here(&Tree::of_this_machine(), &launcher::installations());
         json(&hosts::Answer::now(&found, facts))
@@ -138,12 +160,10 @@ fn on_hosts(arguments: &DoctorArguments) -> Result<Option<u8>, Fault> {
         what: "finding the path of weft".to_owned(),
         source,
     })?;
-    let words: &[&str] = match arguments.quick {
-        true => &["doctor", "--json", "--quick"],
-        false => &["doctor", "--json"],
-    };
+    let question = question(arguments);
     let patience = Duration::from_secs(arguments.host_timeout.into());
-    let mut found = hosts::examine(&shell, &program, &names, words, patience);
+    let mut found = hosts::examine(&shell, &program, &names, &question, patience);
+    found.add_reach(reach::measure(&shell, &program, &found.reached(), patience));
     if arguments.flows {
         found.add_flows(flows::measure(&shell, &program, &names, patience));
     }
@@ -155,6 +175,46 @@ fn on_hosts(arguments: &DoctorArguments) -> Result<Option<u8>, Fault> {
     Ok(Some(print(&output, found.exit_code)))
 }
 
+/// What each host is asked: a bucket takes the variables for stores along.
+fn question(arguments: &DoctorArguments) -> hosts::Question {
+    let mut words = vec!["doctor".to_owned(), "--json".to_owned()];
+    if arguments.quick {
+        words.push("--quick".to_owned());
+    }
+    let mut input = String::new();
+    if let Some(bucket) = &arguments.bucket {
+        words.extend([
+            "--take-variables".to_owned(),
+            "--bucket".to_owned(),
+            bucket.clone(),
+        ]);
+        input = json(&weft_launch::mounts::variables());
+    }
+    hosts::Question { words, input }
+}
+
+/// Becomes this program again, with the variables for stores that its input holds.
+fn with_variables(arguments: &DoctorArguments) -> io::Error {
+    let read = || {
+        let given: BTreeMap<String, String> = serde_json::from_reader(io::stdin())?;
+        let mut again = Command::new(std::env::current_exe()?);
+        again.args(["doctor", "--json"]);
+        if arguments.quick {
+            again.arg("--quick");
+        }
+        if let Some(bucket) = &arguments.bucket {
+            again.args(["--bucket", bucket]);
+        }
+        let for_stores = |name: &str| weft_launch::mounts::is_for_stores(name.as_ref());
+        again.envs(given.into_iter().filter(|(name, _)| for_stores(name)));
+        Ok(again)
+    };
+    match read() {
+        Ok(mut again) => again.stdin(Stdio::null()).exec(),
+        Err(error) => error,
+    }
+}
+
 /// Where this is the other process of a check: what came of its part.
 fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
     let DoctorArguments {
@@ -162,8 +222,22 @@ fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
         map_memory,
         visit,
         give_flows,
+        read_bucket,
+        count_datagrams,
         ..
     } = arguments;
+    if let Some(folder) = read_bucket {
+        return Some(bucket_trial::read(folder).map_err(FetchError::from));
+    }
+    if let Some(addresses) = count_datagrams {
+        return Some(reach::count(addresses).map_err(FetchError::from));
+    }
+    if arguments.echo_datagrams {
+        return Some(reach::echo().map_err(FetchError::from));
+    }
+    if arguments.take_variables {
+        return Some(Err(FetchError::from(with_variables(arguments))));
+    }
     match (read_memory, map_memory, visit, give_flows) {
         (Some(target), ..) => Some(single_copy::read_memory(target)),
         (_, Some(target), ..) => Some(direct::map_memory(target)),
@@ -204,7 +278,9 @@ fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
         None => Trial::Not("this executable cannot be found", "mount /proc"),
     };
     let mut checks = library::checks();
-    checks.extend(launcher::checks(&launcher::installations(), trial));
+    let mpis = launcher::installations();
+    checks.extend(launcher::checks(&mpis, trial));
+    checks.push(slurm::check(&mpis));
     checks.extend(meeting::checks(executable));
     checks.push(single_copy::check(&tree, executable));
     checks.push(direct::check(executable));
@@ -212,8 +288,11 @@ fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
     checks.push(contact::check());
     checks.extend(network::checks(&tree));
     checks.extend(memory::checks(&tree));
+    checks.extend(shared_memory::checks());
+    checks.extend(kernel::checks(&tree));
     checks.extend(processor::checks(&tree));
     checks.extend(bucket::checks(&tree));
+    checks.push(efa::check(&tree));
     checks.extend(variables::checks(&environment));
     checks.extend(parameters::checks(
         &environment,

@@ -320,7 +320,7 @@ fn hosts() -> Check {
         "no other host is named to a check",
         "only a job over several hosts shows what switches, firewalls and MTUs between them do",
     )
-    .not_tried("weft run --hosts HOST,HOST -n 2 -- weft bench latency, and weft doctor on each")
+    .not_tried("weft doctor --hosts HOST,HOST")
 }
 
 fn bind(address: IpAddr) -> io::Result<UdpSocket> {

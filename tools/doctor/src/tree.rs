@@ -36,6 +36,20 @@ impl Tree {
             .map(|text| text.trim().to_owned())
     }
 
+    /// What is in the folder at an absolute path, in order; nothing if it cannot be read.
+    #[must_use]
+    pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let path = path.as_ref();
+        let inside = path.strip_prefix("/").unwrap_or(path);
+        let entries = std::fs::read_dir(self.root.join(inside));
+        let names = entries.into_iter().flatten().flatten();
+        let mut names: Vec<String> = names
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        names.sort();
+        names
+    }
+
     /// The number in a file that holds nothing else.
     #[must_use]
     pub fn number(&self, path: impl AsRef<Path>) -> Option<u64> {

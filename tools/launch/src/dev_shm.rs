@@ -52,6 +52,16 @@ pub(crate) fn probe(size: ShmSize) -> Result<(), Refusal> {
     Err(Refusal::Told(text))
 }
 
+/// Whether this host gives a job namespaces of its own, with a `/dev/shm` in them: as `weft doctor`
+/// tries it, with a small one.
+///
+/// # Errors
+/// Why not, and what to do.
+pub fn trial() -> Result<(), String> {
+    let small = ShmSize::of_mib(1).ok_or("1 MiB is no size")?;
+    probe(small).map_err(|why| why.to_string())
+}
+
 /// The size, if this host has the memory for it; `None` where it has not, and less will do.
 ///
 /// # Errors

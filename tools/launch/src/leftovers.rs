@@ -2,7 +2,8 @@
 //! What ranks that were killed leave behind, removed at the end of the job: shared memory of their
 //! MPI in /dev/shm. Folders of launchers and daemons: `sessions.rs`.
 //!
-//! Called by `lib.rs` and, on each other host, by `node_agent.rs`. A file of /dev/shm goes only if
+//! Called by `lib.rs` and, on each other host, by `node_agent.rs`; `weft doctor` asks what lies there
+//! ([`abandoned`]). A file of /dev/shm goes only if
 //! all of this holds: its name begins as this MPI's do, it was not there before the job, it is a
 //! plain file of this user, and nobody has it open or mapped, of which the kernel vouches by a
 //! lease (`weft_os::lease`). Each of these MPIs holds a file mapped from its making to its removal,
@@ -48,11 +49,50 @@ pub(crate) fn prefixes(family: Family) -> Vec<String> {
         .collect()
 }
 
+/// Files of this user in /dev/shm that an MPI made and nobody has open, with their sizes in bytes, in
+/// the order of their names. Nothing is removed.
+#[must_use]
+pub fn abandoned() -> Vec<(PathBuf, u64)> {
+    abandoned_in(Path::new(SHARED_MEMORY))
+}
+
+fn abandoned_in(folder: &Path) -> Vec<(PathBuf, u64)> {
+    let families = [Family::OpenMpi, Family::Mpich, Family::Intel];
+    let leftovers = Leftovers {
+        folder: folder.to_owned(),
+        prefixes: families.into_iter().flat_map(prefixes).collect(),
+        before: HashSet::new(),
+    };
+    let unused = leftovers.present().into_iter().filter_map(|known| {
+        let path = folder.join(&known.name);
+        let file = known.open(&path).ok()??;
+        let bytes = file.metadata().ok()?.len();
+        let is_unused = weft_os::lease::is_unused(file.as_fd()).unwrap_or(false);
+        is_unused.then_some((path, bytes))
+    });
+    let mut list: Vec<_> = unused.collect();
+    list.sort();
+    list
+}
+
 /// A file by its name and its inode: one that took the name later is another.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Known {
     name: OsString,
     inode: u64,
+}
+
+impl Known {
+    /// The file at `path`, if it is this one still.
+    fn open(&self, path: &Path) -> std::io::Result<Option<File>> {
+        let mut options = OpenOptions::new();
+        let file = options
+            .read(true)
+            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
+            .open(path)?;
+        let is_it = file.metadata()?.ino() == self.inode;
+        Ok(is_it.then_some(file))
+    }
 }
 
 /// What was there before the job.
@@ -123,19 +163,8 @@ impl Leftovers {
     /// Whether the file is gone.
     fn remove_one(&self, known: &Known) -> bool {
         let path = self.folder.join(&known.name);
-        let mut options = OpenOptions::new();
-        let opened = options
-            .read(true)
-            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
-            .open(&path);
-        let is_it = |file: &File| {
-            file.metadata()
-                .is_ok_and(|facts| facts.ino() == known.inode)
-        };
-        match opened {
-            Ok(file)
-                if is_it(&file) && weft_os::lease::is_unused(file.as_fd()).unwrap_or(false) =>
-            {
+        match known.open(&path) {
+            Ok(Some(file)) if weft_os::lease::is_unused(file.as_fd()).unwrap_or(false) => {
                 std::fs::remove_file(&path).is_ok()
             }
             Ok(_) => false,
@@ -177,6 +206,24 @@ mod tests {
         drop(held);
         leftovers.remove(|| true);
         assert!(!path("mpich_shm_held_0").exists());
+    }
+
+    #[test]
+    fn abandoned_files_are_those_that_an_mpi_made_and_nobody_holds() {
+        let folder = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("mpich_shm_left_0"), [0; 7]).unwrap();
+        File::create(path("of_others")).unwrap();
+        let held = File::create(path("sm_segment.held")).unwrap();
+        let left = (path("mpich_shm_left_0"), 7);
+        assert_eq!(abandoned_in(folder.path()), [left.clone()]);
+        drop(held);
+        assert_eq!(
+            abandoned_in(folder.path()),
+            [left, (path("sm_segment.held"), 0)]
+        );
     }
 
     #[test]

@@ -88,7 +88,7 @@ mod inject_size;
 mod job;
 pub mod job_key;
 mod launcher_options;
-mod leftovers;
+pub mod leftovers;
 pub mod limits;
 pub mod linkage;
 pub mod loader;

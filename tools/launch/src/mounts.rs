@@ -12,6 +12,7 @@
 //!   `daemon`: one `weft-mount`. `keeper`: the process itself, `guests` the ranks that it serves.
 //! - `holder`: `weft run`, and its node agent on each other host, start a keeper and hold it by a
 //!   pipe. `plan` decides that before the job.
+//! - `trial`: a bucket that `weft doctor` mounts for a look.
 //! - `member`: under any other launcher the ranks (`weft exec`) meet, as for `--shm-size`: the
 //!   first one starts the keeper, and the last one hears what came of the end.
 
@@ -22,6 +23,7 @@ mod keeper;
 pub(crate) mod member;
 pub(crate) mod nodes;
 pub(crate) mod plan;
+pub mod trial;
 pub(crate) mod trouble;
 pub mod wants;
 mod word;
@@ -144,7 +146,8 @@ fn stream(connection: Connection) -> io::Result<UnixStream> {
 
 /// The variables by which the client of a store finds address, region and credentials; a host
 /// without this process's environment is given them on a pipe.
-pub(crate) fn variables() -> BTreeMap<String, String> {
+#[must_use]
+pub fn variables() -> BTreeMap<String, String> {
     let text = |text: OsString| text.into_string().ok();
     let all = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
     all.filter(|(name, _)| is_for_stores(name.as_ref()))
@@ -152,6 +155,7 @@ pub(crate) fn variables() -> BTreeMap<String, String> {
 }
 
 /// Whether a variable is one of those: the names that every SDK of AWS reads.
-pub(crate) fn is_for_stores(name: &OsStr) -> bool {
+#[must_use]
+pub fn is_for_stores(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"AWS_")
 }

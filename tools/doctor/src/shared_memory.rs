@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! /dev/shm around jobs: what is mounted there, what dead jobs left in it, and whether a job can
+//! have one of its own.
+//!
+//! Called by `lib.rs`. Sources: shm_overview(7), statfs(2), statvfs(3), unshare(2). Whether there is
+//! room in it, `memory.rs` tries.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use nix::sys::statvfs::{FsFlags, statvfs};
+use weft_launch::counted::size;
+use weft_launch::{dev_shm, leftovers};
+
+use crate::check::{Check, Status};
+
+const PLACE: &str = "/dev/shm";
+/// Any user may make files there, and remove only their own. Specified by Debian's and systemd's
+/// mount of it.
+const MODE: u32 = 0o1777;
+
+/// All checks of this file.
+#[must_use]
+pub fn checks() -> Vec<Check> {
+    vec![
+        mounted(found()),
+        left(&leftovers::abandoned()),
+        own(dev_shm::trial()),
+    ]
+}
+
+/// What is at /dev/shm.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    is_tmpfs: bool,
+    mode: u32,
+    runs_programs: bool,
+    bytes: u64,
+    free_bytes: u64,
+}
+
+fn found() -> Option<Found> {
+    let (kind, facts) = (statfs(PLACE).ok()?, statvfs(PLACE).ok()?);
+    let mode = std::fs::metadata(PLACE).ok()?.permissions().mode() & 0o7777;
+    Some(Found {
+        is_tmpfs: kind.filesystem_type() == TMPFS_MAGIC,
+        mode,
+        runs_programs: !facts.flags().contains(FsFlags::ST_NOEXEC),
+        bytes: facts.blocks() * facts.fragment_size(),
+        free_bytes: facts.blocks_available() * facts.fragment_size(),
+    })
+}
+
+fn mounted(found: Option<Found>) -> Check {
+    let name = "mount of /dev/shm";
+    let why = "MPIs and other programs keep shared memory there";
+    let Some(found) = found else {
+        return Check::ok(name, "there is no /dev/shm", why).but(
+            Status::Warn,
+            "as root: mkdir -p /dev/shm && mount -t tmpfs -o mode=1777 tmpfs /dev/shm",
+        );
+    };
+    let kind = if found.is_tmpfs { "tmpfs" } else { "no tmpfs" };
+    let noexec = if found.runs_programs { "" } else { ", noexec" };
+    let value = format!(
+        "{kind} of {}, {} free, mode {:o}{noexec}",
+        size(found.bytes),
+        size(found.free_bytes),
+        found.mode
+    );
+    Check::ok(name, value, why)
+        .but_if(
+            found.mode != MODE,
+            Status::Warn,
+            "as root: chmod 1777 /dev/shm",
+        )
+        .but_if(
+            !found.is_tmpfs,
+            Status::Warn,
+            "as root: mount -t tmpfs -o mode=1777 tmpfs /dev/shm; what lies there now goes to a \
+             disk",
+        )
+}
+
+fn left(files: &[(PathBuf, u64)]) -> Check {
+    let name = "left in /dev/shm";
+    let why = "shared memory of killed jobs takes memory until somebody removes it";
+    let Some((first, _)) = files.first() else {
+        return Check::ok(name, "no MPI's file of yours that nobody has open", why);
+    };
+    let bytes = files.iter().map(|(_, bytes)| bytes).sum();
+    let value = format!(
+        "{} files of {} that nobody has open, first {}",
+        files.len(),
+        size(bytes),
+        first.display()
+    );
+    // Names of MPIs hold no spaces; three show what they look like.
+    let names: Vec<String> = files
+        .iter()
+        .take(3)
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    let more = if files.len() > names.len() {
+        " ..."
+    } else {
+        ""
+    };
+    Check::ok(name, value, why).but(Status::Warn, format!("rm {}{more}", names.join(" ")))
+}
+
+fn own(tried: Result<(), String>) -> Check {
+    let name = "own /dev/shm";
+    let why = "--shm-size and --mount give the ranks of a job namespaces of their own";
+    match tried {
+        Ok(()) => Check::ok(name, "one of 1.0 MiB was made for a process", why),
+        Err(why_not) => Check::ok(name, why_not, why).but(
+            Status::Warn,
+            "the reason says what to change; a job with --shm-size try:SIZE goes on without",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Found = Found {
+        is_tmpfs: true,
+        mode: MODE,
+        runs_programs: true,
+        bytes: 4 << 30,
+        free_bytes: 3 << 30,
+    };
+
+    #[test]
+    fn what_is_mounted_is_judged_by_kind_and_mode() {
+        let check = mounted(Some(GOOD));
+        assert_eq!(check.value, "tmpfs of 4.0 GiB, 3.0 GiB free, mode 1777");
+        assert_eq!(check.status, Status::Ok);
+        let closed = mounted(Some(Found {
+            mode: 0o755,
+            ..GOOD
+        }));
+        assert!(closed.status == Status::Warn && closed.fix.contains("chmod"));
+        let disk = mounted(Some(Found {
+            is_tmpfs: false,
+            ..GOOD
+        }));
+        assert!(disk.status == Status::Warn && disk.fix.contains("disk"));
+        let noexec = mounted(Some(Found {
+            runs_programs: false,
+            ..GOOD
+        }));
+        assert!(noexec.status == Status::Ok && noexec.value.ends_with(", noexec"));
+        assert_eq!(mounted(None).status, Status::Warn);
+    }
+
+    #[test]
+    fn files_of_dead_jobs_are_named_with_what_removes_them() {
+        assert_eq!(left(&[]).status, Status::Ok);
+        let file = |name: &str| (PathBuf::from(name), 1 << 20);
+        let check = left(&[file("/dev/shm/a"), file("/dev/shm/b")]);
+        assert!(check.value.starts_with("2 files of 2.0 MiB"), "{check:?}");
+        assert_eq!(check.fix, "rm /dev/shm/a /dev/shm/b");
+        let many = ["/a", "/b", "/c", "/d"].map(file);
+        assert_eq!(left(&many).fix, "rm /a /b /c ...");
+    }
+
+    #[test]
+    fn a_host_that_refuses_namespaces_is_a_warning_with_its_reason() {
+        assert_eq!(own(Ok(())).status, Status::Ok);
+        let check = own(Err("user.max_user_namespaces is 0".to_owned()));
+        assert!(check.status == Status::Warn && check.value.contains("is 0"));
+    }
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which Slurm is here, and how ranks of each MPI start under it.
+//!
+//! Called by `lib.rs`. Source: srun(1), `--version` and `--mpi=list`; docs/slurm.md.
+
+use std::io;
+use std::process::{Command, Stdio};
+
+use weft_job::sbatch::Start;
+use weft_launch::discover::Installation;
+use weft_launch::slurm_start;
+
+use crate::check::{Check, Status};
+
+const NAME: &str = "Slurm";
+const WHY: &str = "srun gives each rank its place in the job by a PMI that the program's MPI must \
+                   speak; with another one every rank is a job of its own";
+
+/// The check.
+#[must_use]
+pub fn check(mpis: &[Installation]) -> Check {
+    judge(version(), slurm_start::offered, mpis)
+}
+
+fn version() -> io::Result<String> {
+    let mut srun = Command::new("srun");
+    let output = srun.arg("--version").stdin(Stdio::null()).output()?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn judge(
+    version: io::Result<String>,
+    offered: impl FnOnce() -> io::Result<Vec<String>>,
+    mpis: &[Installation],
+) -> Check {
+    let version = match version {
+        Ok(version) => version,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Check::ok(NAME, "srun is not on the PATH", WHY)
+                .not_tried("weft doctor on a node of the cluster, if this is to be one");
+        }
+        Err(error) => {
+            return Check::ok(NAME, format!("srun cannot be started: {error}"), WHY)
+                .but(Status::Warn, "mend the srun that is first on the PATH");
+        }
+    };
+    let offered = offered().unwrap_or_default();
+    let list = match offered.as_slice() {
+        [] => "no PMI".to_owned(),
+        list => list.join(", "),
+    };
+    let ways: Vec<String> = mpis
+        .iter()
+        .map(|mpi| format!("{} {} {}", mpi.family, mpi.version, way(mpi, &offered)))
+        .collect();
+    let value = format!("{version} offers {list}; {}", ways.join(", "));
+    let value = value.trim_end_matches("; ");
+    Check::ok(NAME, value, WHY).but_if(
+        offered.is_empty(),
+        Status::Warn,
+        "install Slurm's plugins for PMIx and PMI 2 (mpi_pmix.so, mpi_pmi2.so); until then weft \
+         submit starts ranks by the MPI's own launcher",
+    )
+}
+
+/// How ranks of this MPI start.
+fn way(mpi: &Installation, offered: &[String]) -> String {
+    match slurm_start::choose(mpi, offered, None) {
+        Ok(Start::Srun { pmi }) => format!("by {pmi}"),
+        Ok(_) => "by its own launcher".to_owned(),
+        Err(fault) => fault.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> io::Result<String> {
+        Ok(text.to_owned())
+    }
+
+    #[test]
+    fn a_slurm_that_offers_no_pmi_is_a_warning_and_no_slurm_is_not_tried() {
+        let gone = Err(io::Error::from(io::ErrorKind::NotFound));
+        let none = || Ok(Vec::new());
+        assert_eq!(judge(gone, none, &[]).status, Status::NotTried);
+        let broken = Err(io::Error::from(io::ErrorKind::PermissionDenied));
+        assert_eq!(judge(broken, none, &[]).status, Status::Warn);
+        let check = judge(said("slurm 22.05.8"), none, &[]);
+        assert!(check.status == Status::Warn && check.value == "slurm 22.05.8 offers no PMI");
+        let offered = || Ok(vec!["pmix".to_owned(), "pmi2".to_owned()]);
+        let check = judge(said("slurm 22.05.8"), offered, &[]);
+        assert_eq!(check.value, "slurm 22.05.8 offers pmix, pmi2");
+        assert_eq!(check.status, Status::Ok);
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A bucket that is mounted for a look, as a job's are, and read-only: on a folder of its own, seen
+//! by what [`Trial::command`] starts.
+//!
+//! Called by `weft doctor --bucket`.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use weft_job::job::Mount;
+use weft_job::mount::check_all;
+use weft_os::process;
+
+use crate::mounts::holder::Holder;
+use crate::mounts::wants::Wants;
+use crate::mounts::{ENTER, command, variables};
+
+/// A mounted bucket; dropping it unmounts.
+#[derive(Debug)]
+pub struct Trial {
+    // Before the folder, so that it is unmounted first.
+    holder: Option<Holder>,
+    folder: PathBuf,
+}
+
+impl Trial {
+    /// Mounts `source`, as `s3://BUCKET/PREFIX`; waits for as long as the store takes.
+    ///
+    /// # Errors
+    /// A sentence: why it is not mounted, and what to do.
+    pub fn start(source: &str) -> Result<Self, String> {
+        let mark = process::random_u64().map_err(|error| error.to_string())?;
+        let folder = std::env::temp_dir().join(format!("weft-doctor-{mark:016x}"));
+        let mount = Mount {
+            source: source.to_owned(),
+            target: folder.display().to_string(),
+            read_only: true,
+        };
+        check_all(std::slice::from_ref(&mount)).map_err(|fault| fault.text().to_owned())?;
+        std::fs::create_dir(&folder)
+            .map_err(|error| format!("making the folder {}: {error}", folder.display()))?;
+        let mut trial = Self {
+            holder: None,
+            folder,
+        };
+        let wants = Wants {
+            name: Wants::name(&format!("{mark:016x}")),
+            first: None,
+            shm_size: None,
+            mounts: vec![mount],
+        };
+        let holder = Holder::start(&wants, &variables()).map_err(|why| why.to_string())?;
+        trial.holder = Some(holder);
+        Ok(trial)
+    }
+
+    /// Where the bucket is seen.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A command that sees it.
+    ///
+    /// # Errors
+    /// When the path of this program cannot be found.
+    pub fn command(&self, words: &[&OsStr]) -> io::Result<Command> {
+        let pid = self.holder.as_ref().map_or(0, Holder::pid).to_string();
+        let mut entered = command(&[ENTER, &pid])?;
+        entered.args(words);
+        Ok(entered)
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        if let Some(holder) = self.holder.take() {
+            let _ = holder.finish();
+        }
+        let _ = std::fs::remove_dir(&self.folder);
+    }
+}
