@@ -28,7 +28,7 @@ help:
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
 	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
 	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: half an hour' \
-  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
+	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
@@ -44,15 +44,15 @@ setup-test: setup-build
 setup-packages: setup-build
 	@scripts/setup.sh packages
 
-# dist/ then holds Weft as it is installed; packaging/files.txt lists it.
+# dist/ then holds Weft as it is installed; packaging/files.txt lists it. The bucket mount stands on
+# AWS's SDK, 250 crates, which nothing else needs; so only `make build-mount` begins with it. From
+# then on it is a part of dist/, of all that is built and packed from here, until `make clean`.
+MOUNT ?= $(if $(wildcard dist/bin/weft-mount),mount)
 build: setup-build
-	cargo build --release --locked $(BUILT:%=-p %)
-	@packaging/dist.sh $(TARGET_FOLDER)/release dist
-
-# It stands on AWS's SDK, 250 crates, which nothing else needs; so `make build` leaves it out.
-build-mount: setup-mount build
-	cargo build --release --locked -p weft-daemon
-	@packaging/dist.sh $(TARGET_FOLDER)/release dist mount
+	cargo build --release --locked $(BUILT:%=-p %) $(if $(MOUNT),-p weft-daemon)
+	@packaging/dist.sh $(TARGET_FOLDER)/release dist $(MOUNT)
+build-mount: setup-mount
+	@$(MAKE) --no-print-directory build MOUNT=mount
 
 # Both copy or remove files, and build nothing.
 install:
@@ -64,7 +64,7 @@ uninstall:
 deb: setup-packages build
 	@packaging/deb.sh
 wheel: setup-packages
-	@packaging/wheel.sh
+	@packaging/wheel.sh $(MOUNT)
 packages: deb wheel
 check-packages: packages
 	@packaging/check.sh

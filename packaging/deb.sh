@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Makes the Debian package from dist/, by cargo-deb; builds nothing. Usage: packaging/deb.sh, which
-# prints the path of the package. tools/weft/Cargo.toml says what stands in its control file.
+# prints the path of the package. Where `make build-mount` put the bucket mount into dist/, the
+# package has it. tools/weft/Cargo.toml says what stands in its control file.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -x dist/bin/weft ] || { echo 'deb.sh: dist/ is empty; run `make build` first' >&2; exit 1; }
-out=target/packages image=target/packages/deb
+out=target/packages image=target/packages/deb also=
+[ ! -x dist/bin/weft-mount ] || also=mount
 rm -rf "$image"
 mkdir -p "$image/usr"
 version=$(sed -n '/^\[workspace.package\]/,/^$/s/^version = "\(.*\)"$/\1/p' Cargo.toml)
@@ -19,10 +21,10 @@ mkdir -p "$share/zsh/vendor-completions"
 mv "$share/zsh/site-functions/_weft" "$share/zsh/vendor-completions/_weft"
 rmdir "$share/zsh/site-functions"
 mv "$share/doc/weft/CHANGELOG.md" "$share/doc/weft/NEWS.md"
-packaging/licences.py debian >"$share/doc/weft/copyright"
-packaging/licences.py texts | gzip -9n >"$share/doc/weft/linked-crates.txt.gz"
+packaging/licences.py debian $also >"$share/doc/weft/copyright"
+packaging/licences.py texts $also | gzip -9n >"$share/doc/weft/linked-crates.txt.gz"
 
-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$image/usr/bin/weft" \
+strip --strip-unneeded --remove-section=.comment --remove-section=.note "$image"/usr/bin/* \
     "$image"/usr/lib/weft/*.so
 moment=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 maintainer=$(sed -n 's/^maintainer = "\(.*\)"$/\1/p' tools/weft/Cargo.toml)

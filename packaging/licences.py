@@ -6,6 +6,7 @@ Usage: packaging/licences.py expression        the SPDX expression of all togeth
        packaging/licences.py texts             each crate with its licence, and every text once
        packaging/licences.py debian            debian/copyright, in its format 1.0
 
+With a second word `mount` the bucket mount is among what is linked.
 Linked are the normal dependencies of the command and of all libraries on Linux. Build scripts,
 tests and macros that run in the compiler leave none of their code behind. Needs cargo, and the
 crates that `make build` has fetched; no network.
@@ -21,6 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # The line `cargo` of the one list.
 BUILT = next(line.split()[1:] for line in (ROOT / "packaging/files.txt").read_text().splitlines()
              if line.startswith("cargo "))
+if sys.argv[2:] == ["mount"]:
+    BUILT.append("weft-daemon")
 TARGET = "x86_64-unknown-linux-gnu"
 TEXT_NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 # Names of debian/copyright where they differ from SPDX's.
@@ -169,8 +172,8 @@ def debian(crates):
 
 def main():
     kinds = {"expression": expression, "texts": all_texts, "debian": debian}
-    if len(sys.argv) != 2 or sys.argv[1] not in kinds:
-        sys.exit("usage: packaging/licences.py expression|texts|debian")
+    if not sys.argv[1:] or sys.argv[1] not in kinds or sys.argv[2:] not in ([], ["mount"]):
+        sys.exit("usage: packaging/licences.py expression|texts|debian [mount]")
     print(kinds[sys.argv[1]](linked_crates()))
 
 

@@ -43,7 +43,7 @@ def mounting(job, target):
     asked = subprocess.run([WEFT, "export", target, "--image", IMAGE, job], text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert asked.returncode == 2 and "--privileged" in asked.stderr, asked
-    assert "mount" not in exported(job, target, "--image", IMAGE, "--no-mounts")
+    assert "--mount" not in exported(job, target, "--image", IMAGE, "--no-mounts")
     return ("--privileged",)
 
 
