@@ -215,6 +215,28 @@ need_mount_judge() {
     printf '%s\n' "$fsx_version" >"$folder/fsx.txt"
 }
 
+# want_slurm: Debian's Slurm, unpacked and not installed: no daemon of it starts with the machine.
+slurm_packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
+want_slurm() {
+    local folder=.env/slurm incoming=.env/slurm.incoming log package
+    [ -f "$folder/installed.txt" ] && return 0
+    command -v dpkg-deb >/dev/null && [ "$(id -u)" = 0 ] || return 0
+    say "unpacking Debian's ${slurm_packages[*]} into $folder"
+    log=$(mktemp)
+    rm -rf "$folder" "$incoming"
+    mkdir -p "$folder" "$incoming"
+    # The lists may be there, and may be old.
+    if (cd "$incoming" && apt_get "$log" download "${slurm_packages[@]}") ||
+        { apt_get "$log" update && (cd "$incoming" && apt_get "$log" download \
+            "${slurm_packages[@]}"); } &&
+        (set -e; for package in "$incoming"/*.deb; do dpkg-deb -x "$package" "$folder"; done); then
+        printf '%s\n' "${slurm_packages[@]}" >"$folder/installed.txt"
+    else
+        say "goes on without Slurm; tests that need it skip"
+    fi
+    rm -rf "$incoming" "$log"
+}
+
 # --- what makes packages --------------------------------------------------------------------------
 
 cargo_deb_version=3.8.0
@@ -326,4 +348,5 @@ if [ "$tier" = test ]; then
     need_bucket_judges
     need_mount_programs
     need_mount_judge
+    want_slurm
 fi

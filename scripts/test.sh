@@ -90,7 +90,7 @@ end_beside() {
     judge "$1" "$status" "$seconds"
 }
 
-beside=(tests/testbed/run.sh)
+beside=(tests/testbed/run.sh tests/jobs/run.sh)
 for suite in "${beside[@]}"; do start_beside "$suite"; done
 run_cargo
 for suite in tests/*/run.sh; do
