@@ -86,22 +86,32 @@ slurm_node() {
     SLURM_PROCESSES[$1]=$!
 }
 
+# slurm_ends SECONDS PROCESS...: waits until they are gone, and kills them when that time is over.
+# A slurmd that waits for its controller does not hear a TERM.
+slurm_ends() {
+    local limit_s=$1 process
+    shift
+    slurm_has_ended() { ! kill -0 "$@" 2>/dev/null; }
+    for process in "$@"; do
+        wait_for "$limit_s" slurm_has_ended "$process" >/dev/null ||
+            kill -KILL "$process" 2>/dev/null
+        wait "$process" 2>/dev/null
+    done
+}
+
 # slurm_kill DAEMON SIGNAL
 slurm_kill() {
-    kill -s "$2" "${SLURM_PROCESSES[$1]}" && wait "${SLURM_PROCESSES[$1]}" 2>/dev/null
+    kill -s "$2" "${SLURM_PROCESSES[$1]}" && slurm_ends 30 "${SLURM_PROCESSES[$1]}"
     unset "SLURM_PROCESSES[$1]"
 }
 
 slurm_is_idle() {
-    [ "$("$(slurm_program sinfo)" -h -t idle -o %D 2>/dev/null)" = 2 ]
+    [ "$(timeout 20 "$(slurm_program sinfo)" -h -t idle -o %D 2>/dev/null)" = 2 ]
 }
 
 slurm_stop() {
     [ ${#SLURM_PROCESSES[@]} = 0 ] && return
     kill "${SLURM_PROCESSES[@]}" 2>/dev/null
-    # A slurmd that waits for its controller does not hear a TERM.
-    slurm_has_ended() { ! kill -0 "${SLURM_PROCESSES[@]}" 2>/dev/null; }
-    wait_for 10 slurm_has_ended >/dev/null || kill -KILL "${SLURM_PROCESSES[@]}" 2>/dev/null
-    wait "${SLURM_PROCESSES[@]}" 2>/dev/null
+    slurm_ends 10 "${SLURM_PROCESSES[@]}"
     SLURM_PROCESSES=()
 }

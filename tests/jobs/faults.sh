@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What befalls jobs on a real Slurm: its time limit, a job that is queued again while it runs, a
-# node that is lost, one that is drained, a controller that is restarted, arrays of 50, jobs in a
-# row. Sourced by run.sh.
+# node that is lost, one that is drained, a controller that is restarted, an array of 50. Sourced by
+# run.sh.
 
 # Slurm counts time limits in minutes, so this job ends while the cases below run.
 script slow-limited 'echo "begun $$"' 'exec sleep 300'
-limited=$("$WEFT" submit "${plain[@]}" -t 1 -N 1 -n 1 -w n1 -- "$work/slow-limited" 2>"$work/said")
+limited=$(weft submit "${plain[@]}" -t 1 -N 1 -n 1 -w n1 -- "$work/slow-limited" 2>"$work/said")
 
 # on NODE PROGRAM: a job of one rank there that runs; sets `id`.
 on() {
@@ -14,20 +14,20 @@ on() {
         wait_for 20 wait_state "$id" RUNNING && wait_for 20 grep -qs begun "slurm-$id.out"
 }
 
-ended() { "$WEFT" wait "$1" >"$work/out" 2>&1 && wait_state "$1" COMPLETED; }
+ended() { weft wait "$1" >"$work/out" 2>&1 && wait_state "$1" COMPLETED; }
 
 node_is() { sinfo -h -n "$1" -o %T | grep -qx "$2"; }
 
 script slow-again 'echo "begun, attempt ${SLURM_RESTART_COUNT:-0}"' \
     '[ "${SLURM_RESTART_COUNT:-0}" -ge 1 ] || exec sleep 300'
 on n2 slow-again --sbatch=--requeue && scontrol requeue "$id" >"$work/out" 2>&1 && ended "$id" &&
-    "$WEFT" logs "$id" >"$work/out" 2>&1 && grep -q 'attempt 1' "$work/out"
+    weft logs "$id" >"$work/out" 2>&1 && grep -q 'attempt 1' "$work/out"
 report $? 'a job that is queued again while it runs is waited for until its second end'
 
 script lost 'echo "begun $$"' 'exec sleep 300'
 on n2 lost && slurm_kill n2 KILL &&
-    scontrol update nodename=n2 state=down reason=lost && ends 4 'NODE_FAIL' "$WEFT" wait "$id" &&
-    ends 0 'NODE_FAIL' "$WEFT" jobs "$id"
+    scontrol update nodename=n2 state=down reason=lost && ends 4 'NODE_FAIL' weft wait "$id" &&
+    ends 0 'NODE_FAIL' weft jobs "$id"
 report $? 'a job whose node is lost ends as NODE_FAIL with 4'
 slurm_node n2
 scontrol update nodename=n2 state=resume >"$work/out" 2>&1
@@ -45,8 +45,8 @@ report $? 'a drained node finishes its job, and takes the next one when it is ba
 
 # Who waits since before goes on waiting; who asks meanwhile is told.
 script slow-through 'echo "begun $$"' 'sleep 4' 'exit 6'
-on n2 slow-through && { "$WEFT" wait "$id" >"$work/waited" 2>&1 & } && waiting=$! && sleep 1 &&
-    slurm_kill controller TERM && ends 1 'controller' timeout 120 "$WEFT" jobs "$id" &&
+on n2 slow-through && { weft wait "$id" >"$work/waited" 2>&1 & } && waiting=$! && sleep 1 &&
+    slurm_kill controller TERM && ends 1 'controller' weft jobs "$id" &&
     wait_for 60 grep -q 'until it is back' "$work/waited"
 status=$?
 [ -n "${SLURM_PROCESSES[controller]:-}" ] || slurm_controller
@@ -55,20 +55,11 @@ wait "$waiting"
 report $? 'a job goes on without its controller, and its end is waited for'
 
 script quick 'exit 0'
-submit "${plain[@]}" -n 1 -a 0-49 -- "$work/quick" && "$WEFT" wait "$id" >"$work/out" 2>&1 &&
-    [ "$("$WEFT" jobs "$id" | grep -c "^${id}_.*COMPLETED")" = 50 ]
+submit "${plain[@]}" -n 1 -a 0-49 -- "$work/quick" && weft wait "$id" >"$work/out" 2>&1 &&
+    [ "$(weft jobs "$id" | grep -c "^${id}_.*COMPLETED")" = 50 ]
 report $? 'an array of 50 tasks'
 
-times=5
-[[ " ${wanted[*]} " != *' many '* ]] || times=100
-for ((i = 0; i < times; i++)); do
-    submit "${plain[@]}" -N 2 -n 2 -- "$code" && timeout 60 "$WEFT" wait "$id" >"$work/out" 2>&1 ||
-        break
-done
-[ "$i" = "$times" ]
-report $? "$times jobs in a row"
-
 wait_for 120 wait_state "$limited" TIMEOUT >"$work/out" 2>&1 &&
-    ends 124 'TIMEOUT' "$WEFT" wait "$limited" &&
-    ends 0 'TIME LIMIT' "$WEFT" logs "$limited"
+    ends 124 'TIMEOUT' weft wait "$limited" &&
+    ends 0 'TIME LIMIT' weft logs "$limited"
 report $? 'the time limit ends a job with 124'

@@ -41,20 +41,22 @@ else
     export AWS_ENDPOINT_URL=$BUCKET_URL AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret
     export AWS_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true
     export WEFT_MPI_PATH=$ROOT/.env/mpi/$any
+    # Like weft and submit, with buckets.
+    weft_mounting() { timeout -k 5 90 "$mounting" "$@"; }
     mounted() {
-        id=$("$mounting" submit -t 2 "${plain[@]}" --mount "s3://data/p:$work/bucket" "$@" \
+        id=$(weft_mounting submit -t 2 "${plain[@]}" --mount "s3://data/p:$work/bucket" "$@" \
             2>"$work/said")
     }
 
     # Both nodes of this Slurm are one machine, and so each of two keepers has a mount of its own.
-    mounted -N 2 --ppn 2 -- "$work/writes" && "$WEFT" wait "$id" >"$work/out" 2>&1 &&
-        "$WEFT" logs "$id" >"$work/out" 2>&1 && [ "$(grep -c '^1$' "$work/out")" = 4 ] &&
+    mounted -N 2 --ppn 2 -- "$work/writes" && weft wait "$id" >"$work/out" 2>&1 &&
+        weft logs "$id" >"$work/out" 2>&1 && [ "$(grep -c '^1$' "$work/out")" = 4 ] &&
         [ "$(objects)" = 4 ] && wait_for 20 no_mount_is_left >>"$work/out"
     report $? 'a submitted job has its bucket on each node, and all is published when it has ended'
 
     mounted -n 1 -- "$work/lost" && wait_for 30 test -e "$work/wrote" >"$work/out" &&
-        faults '{"expired": true}' && ends 5 'FAILED' "$WEFT" wait "$id" && no_faults &&
-        ends 0 'not published: lost-0' "$WEFT" logs "$id" &&
+        faults '{"expired": true}' && ends 5 'FAILED' weft wait "$id" && no_faults &&
+        ends 0 'not published: lost-0' weft logs "$id" &&
         wait_for 20 no_mount_is_left >>"$work/out"
     status=$?
     no_faults
@@ -62,18 +64,18 @@ else
 
     touch "$work/bucket/occupied"
     mounted -n 1 -- touch "$work/started"
-    ends 1 'FAILED' "$WEFT" wait "$id" && ends 0 'Give an empty folder' "$WEFT" logs "$id" &&
+    ends 1 'FAILED' weft wait "$id" && ends 0 'Give an empty folder' weft logs "$id" &&
         [ ! -e "$work/started" ]
     status=$?
     rm "$work/bucket/occupied"
     report $status 'a folder with something in it: no rank starts, and the log says what to do'
 
     mounted -n 1 -- "$work/slow" && wait_for 20 wait_state "$id" RUNNING &&
-        wait_for 20 grep -qs begun "slurm-$id.out" && ends 0 '' "$WEFT" cancel --wait "$id" &&
+        wait_for 20 grep -qs begun "slurm-$id.out" && ends 0 '' weft cancel --wait "$id" &&
         wait_for 40 no_mount_is_left >>"$work/out"
     report $? 'a cancelled job leaves no mount'
 
-    "$mounting" submit --dry-run "${plain[@]}" --mount "s3://data/p:$work/bucket:ro" -- \
+    weft_mounting submit --dry-run "${plain[@]}" --mount "s3://data/p:$work/bucket:ro" -- \
         "$work/well" >"$work/out" 2>&1 &&
         grep -qF -- "--mount s3://data/p:$work/bucket:ro" "$work/out" &&
         ! grep -q -e weft-secret -e "$BUCKET_URL" "$work/out" &&
