@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::future::Future;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -14,13 +15,14 @@ use fuser::{
     BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation,
     INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
     ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
-    ReplyWrite, Request, TimeOrNow, WriteFlags,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use tokio::runtime::Handle;
-use weft_files::{BucketFiles, Place, copy_range};
+use weft_files::{BucketFiles, Change, Given, Kind, Place, Special, copy_range};
 
 use crate::listed::{read_entries, read_names};
-use crate::shown::{Owner, done, errno, mode, named, process_of, text};
+use crate::making::{entered, give_xattr, link_target, make, moment, presence, set, xattr_name};
+use crate::shown::{Owner, done, errno, named, open_mode, process_of, special, text};
 use crate::writers::Writers;
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
@@ -78,6 +80,8 @@ impl Filesystem for Face {
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_ASYNC_DIO,
             InitFlags::FUSE_ATOMIC_O_TRUNC,
+            // Else the kernel asks for security.capability before each write.
+            InitFlags::FUSE_HANDLE_KILLPRIV_V2,
         ];
         for flag in wanted {
             // What an older kernel lacks makes it slower, not wrong.
@@ -129,7 +133,7 @@ impl Filesystem for Face {
     }
 
     fn open(&self, request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        let mode = mode(flags.0, request.pid());
+        let mode = open_mode(flags.0, request.pid());
         let (writers, writes) = (Arc::clone(&self.writers), mode.writes);
         self.run(
             async move |files, _| match files.open_files.open(ino.0, mode).await {
@@ -155,16 +159,20 @@ impl Filesystem for Face {
         request: &Request,
         parent: INodeNo,
         name: &OsStr,
-        _mode: u32,
+        mode: u32,
         _umask: u32,
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let (name, mode) = (text(name), mode(flags, request.pid()));
+        let making = self.owner.making(request, Kind::File, mode);
+        let (name, mode) = (text(name), open_mode(flags, request.pid()));
         let writers = Arc::clone(&self.writers);
         self.run(async move |files, owner| {
             let created = match &name {
-                Ok(name) => files.open_files.create(named(parent, name), mode).await,
+                Ok(name) => {
+                    let new = named(parent, name);
+                    files.open_files.create(new, mode, &making).await
+                }
                 Err(fault) => Err(fault.clone()),
             };
             match created {
@@ -184,12 +192,12 @@ impl Filesystem for Face {
         &self,
         _request: &Request,
         ino: INodeNo,
-        _mode: Option<u32>,
-        _uid: Option<u32>,
-        _gid: Option<u32>,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
         size: Option<u64>,
-        _atime: Option<TimeOrNow>,
-        _mtime: Option<TimeOrNow>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
         _handle: Option<FileHandle>,
         _crtime: Option<SystemTime>,
@@ -198,31 +206,32 @@ impl Filesystem for Face {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        self.run(async move |files, owner| {
-            let resized = match size {
-                Some(size) => files.open_files.resize(ino.0, size).await,
-                None => Ok(()),
-            };
-            let shown = match resized {
-                Ok(()) => files.attributes(ino.0).await,
-                Err(fault) => Err(fault),
-            };
-            match shown {
+        let change = Change {
+            given: Given {
+                mode: mode.map(|mode| (mode & 0o7777) as u16),
+                uid,
+                gid,
+            },
+            accessed: atime.map(moment),
+            modified: mtime.map(moment),
+        };
+        self.run(
+            async move |files, owner| match set(&files, ino.0, size, &change).await {
                 Ok(entry) => reply.attr(&entry.valid, &owner.attributes(&entry.attributes)),
                 Err(fault) => reply.error(errno("setattr", &fault)),
-            }
-        });
+            },
+        );
     }
 
     // structure: allow arguments because FUSE's trait has them
     fn write(
         &self,
         _request: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         handle: FileHandle,
         offset: u64,
         data: &[u8],
-        _write_flags: WriteFlags,
+        write_flags: WriteFlags,
         _flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
@@ -232,6 +241,9 @@ impl Filesystem for Face {
         self.run(async move |files, _| {
             let written = files.open_files.write(handle.0, offset, data).await;
             writers.called(handle.0, &written);
+            if write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
+                files.attribute_calls.drop_privileges(ino.0);
+            }
             match written {
                 Ok(()) => reply.written(length),
                 Err(fault) => reply.error(errno("write", &fault)),
@@ -259,42 +271,165 @@ impl Filesystem for Face {
     fn fsync(
         &self,
         _request: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         handle: FileHandle,
         _data_only: bool,
         reply: ReplyEmpty,
     ) {
         self.run(async move |files, _| {
-            done(reply, "fsync", files.open_files.publish(handle.0).await);
+            let published = files.open_files.publish(handle.0).await;
+            let synced = files.attribute_calls.sync(ino.0).await;
+            done(reply, "fsync", published.and(synced));
         });
     }
 
     fn fsyncdir(
         &self,
         _request: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         _handle: FileHandle,
         _data_only: bool,
         reply: ReplyEmpty,
     ) {
         // Names are in the store when the calls that change them return.
-        reply.ok();
+        self.run(async move |files, _| {
+            done(reply, "fsync", files.attribute_calls.sync(ino.0).await);
+        });
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn mknod(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        device: u32,
+        reply: ReplyEntry,
+    ) {
+        let (name, special) = (text(name), special(mode, device));
+        let kind = special.as_ref().map_or(Kind::File, Special::kind);
+        let making = self.owner.making(request, kind, mode);
+        self.run(async move |files, owner| {
+            let made = match &name {
+                Ok(name) => make(&files, named(parent, name), special, &making).await,
+                Err(fault) => Err(fault.clone()),
+            };
+            entered(reply, owner, "mknod", made);
+        });
+    }
+
+    fn symlink(
+        &self,
+        request: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+        reply: ReplyEntry,
+    ) {
+        let names = text(name).and_then(|name| Ok((name, link_target(target)?)));
+        let making = self.owner.making(request, Kind::Symlink, 0o777);
+        self.run(async move |files, owner| {
+            let made = match &names {
+                Ok((name, target)) => {
+                    let (new, special) = (named(parent, name), Special::Symlink(target.clone()));
+                    files
+                        .attribute_calls
+                        .make_special(new, special, &making)
+                        .await
+                }
+                Err(fault) => Err(fault.clone()),
+            };
+            entered(reply, owner, "symlink", made);
+        });
+    }
+
+    fn readlink(&self, _request: &Request, ino: INodeNo, reply: ReplyData) {
+        match self.files.attribute_calls.link_target(ino.0) {
+            Ok(target) => reply.data(target.as_bytes()),
+            Err(fault) => reply.error(errno("readlink", &fault)),
+        }
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn setxattr(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        let (name, value, presence) = (xattr_name(name), value.to_vec(), presence(flags));
+        self.run(async move |files, _| {
+            let set = match &name {
+                Ok(name) => {
+                    let calls = &files.attribute_calls;
+                    calls.set_xattr(ino.0, name, &value, presence).await
+                }
+                Err(fault) => Err(fault.clone()),
+            };
+            done(reply, "setxattr", set);
+        });
+    }
+
+    fn getxattr(
+        &self,
+        _request: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        size: u32,
+        reply: ReplyXattr,
+    ) {
+        match xattr_name(name) {
+            Ok(name) => self.run(async move |files, _| {
+                let value = files.attribute_calls.xattr(ino.0, &name).await;
+                give_xattr(reply, "getxattr", size, value);
+            }),
+            Err(fault) => reply.error(errno("getxattr", &fault)),
+        }
+    }
+
+    fn listxattr(&self, _request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.run(async move |files, _| {
+            let names = files.attribute_calls.xattrs(ino.0).await;
+            let ended = names.map(|names| {
+                let ended = names.iter().flat_map(|name| [name.as_bytes(), b"\0"]);
+                ended.collect::<Vec<_>>().concat()
+            });
+            give_xattr(reply, "listxattr", size, ended);
+        });
+    }
+
+    fn removexattr(&self, _request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let name = xattr_name(name);
+        self.run(async move |files, _| {
+            let removed = match &name {
+                Ok(name) => files.attribute_calls.remove_xattr(ino.0, name).await,
+                Err(fault) => Err(fault.clone()),
+            };
+            done(reply, "removexattr", removed);
+        });
     }
 
     // structure: allow arguments because FUSE's trait has them
     fn mkdir(
         &self,
-        _request: &Request,
+        request: &Request,
         parent: INodeNo,
         name: &OsStr,
-        _mode: u32,
+        mode: u32,
         _umask: u32,
         reply: ReplyEntry,
     ) {
         let name = text(name);
+        let making = self.owner.making(request, Kind::Folder, mode);
         self.run(async move |files, owner| {
             let made = match &name {
-                Ok(name) => files.make_folder(named(parent, name)).await,
+                Ok(name) => files.make_folder(named(parent, name), &making).await,
                 Err(fault) => Err(fault.clone()),
             };
             match made {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Open folders as the kernel reads them, with attributes and without. For [`crate::face`].
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{FileType, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
 use weft_files::{Attributes, BucketFiles, Kind};
@@ -50,7 +50,14 @@ pub async fn read_entries(
             ino,
             kind: Kind::Folder,
             size_bytes: 0,
-            modified: std::time::UNIX_EPOCH,
+            modified: UNIX_EPOCH,
+            accessed: UNIX_EPOCH,
+            changed: UNIX_EPOCH,
+            mode: None,
+            uid: None,
+            gid: None,
+            has_name: true,
+            device: 0,
         });
         let ttl = Duration::ZERO;
         if reply.add(INodeNo(ino), next, name, &ttl, &attributes, Generation(0)) {

@@ -17,6 +17,7 @@ mod face;
 mod joining;
 mod listed;
 mod log;
+mod making;
 mod options;
 mod place;
 mod serving;

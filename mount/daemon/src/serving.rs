@@ -76,7 +76,7 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     let ended = served.join();
     // The kernel does not say of every file that it is closed before it lets go of the mount.
     runtime.block_on(writers.publish_all(&files));
-    runtime.block_on(files.open_files.settle_all(END_LIMIT));
+    runtime.block_on(files.settle_all(END_LIMIT));
     runtime.shutdown_timeout(Duration::from_secs(1));
     match ended {
         Ok(result) => result.map_err(system("the connection to the kernel broke"))?,
@@ -221,7 +221,7 @@ impl End {
         }
         tokio::time::sleep(END_LIMIT).await;
         writers.publish_all(&files).await;
-        files.open_files.settle_all(END_LIMIT).await;
+        files.settle_all(END_LIMIT).await;
         log::tell("files were still open when the mount ended; what was written is published");
         if let Some(lost) = writers.lost_in_words() {
             log::tell(&Trouble::Lost(lost).to_string());

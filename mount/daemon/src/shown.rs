@@ -4,9 +4,12 @@
 
 use std::ffi::OsStr;
 
-use fuser::{Errno, FileAttr, FileType, INodeNo, ReplyEmpty};
+use fuser::{Errno, FileAttr, FileType, INodeNo, ReplyEmpty, Request};
 use nix::fcntl::OFlag;
-use weft_files::{Attributes, BucketFiles, Fault, Kind, Mode, Name, Reason};
+use nix::sys::stat::SFlag;
+use weft_files::{
+    Attributes, BucketFiles, Fault, Given, Kind, Making, Mode, Name, Reason, Special,
+};
 
 use crate::log;
 use crate::options::AccessOptions;
@@ -40,29 +43,69 @@ impl Owner {
         }
     }
 
-    /// Of a file or folder.
+    /// Of a node.
     pub fn attributes(&self, attributes: &Attributes) -> FileAttr {
-        let (kind, perm, nlink) = match attributes.kind {
-            Kind::Folder => (FileType::Directory, self.dir_mode, 2),
-            Kind::File => (FileType::RegularFile, self.file_mode, 1),
+        let usual_mode = self.usual_mode(attributes.kind);
+        let links = match attributes.kind {
+            Kind::Folder => 2,
+            _ => u32::from(attributes.has_name),
         };
         FileAttr {
             ino: INodeNo(attributes.ino),
             size: attributes.size_bytes,
             blocks: attributes.size_bytes.div_ceil(512),
-            atime: attributes.modified,
+            atime: attributes.accessed,
             mtime: attributes.modified,
-            ctime: attributes.modified,
+            ctime: attributes.changed,
             crtime: attributes.modified,
-            kind,
-            perm,
-            nlink,
-            uid: self.uid,
-            gid: self.gid,
-            rdev: 0,
+            kind: file_type(attributes.kind),
+            perm: attributes.mode.unwrap_or(usual_mode),
+            nlink: links,
+            uid: attributes.uid.unwrap_or(self.uid),
+            gid: attributes.gid.unwrap_or(self.gid),
+            rdev: attributes.device,
             blksize: BEST_BYTES,
             flags: 0,
         }
+    }
+
+    fn usual_mode(&self, kind: Kind) -> u16 {
+        match kind {
+            Kind::Folder => self.dir_mode,
+            Kind::Symlink => 0o777,
+            _ => self.file_mode,
+        }
+    }
+
+    /// How a program makes a node: what differs from the options is kept.
+    pub fn making(&self, request: &Request, kind: Kind, mode: u32) -> Making {
+        let (usual_mode, mode) = (self.usual_mode(kind), (mode & 0o7777) as u16);
+        let (uid, gid) = (request.uid(), request.gid());
+        let mode = if kind == Kind::Symlink {
+            usual_mode
+        } else {
+            mode
+        };
+        Making {
+            kind,
+            given: Given {
+                mode: (mode != usual_mode).then_some(mode),
+                uid: (uid != self.uid).then_some(uid),
+                gid: (gid != self.gid).then_some(gid),
+            },
+            usual_mode,
+        }
+    }
+}
+
+/// What mknod(2) makes beside files.
+pub fn special(mode: u32, device: u32) -> Option<Special> {
+    match SFlag::from_bits_truncate(mode) & SFlag::S_IFMT {
+        SFlag::S_IFIFO => Some(Special::Fifo),
+        SFlag::S_IFSOCK => Some(Special::Socket),
+        SFlag::S_IFCHR => Some(Special::Character(device)),
+        SFlag::S_IFBLK => Some(Special::Block(device)),
+        _ => None,
     }
 }
 
@@ -87,6 +130,8 @@ pub fn errno(call: &str, fault: &Fault) -> Errno {
         Reason::TooLarge => Errno::EFBIG,
         Reason::NoSpace => Errno::ENOSPC,
         Reason::Unsupported => Errno::ENOTSUP,
+        Reason::NoAttribute => Errno::ENODATA,
+        Reason::TooMuch => Errno::E2BIG,
         Reason::Broken => Errno::EIO,
     }
 }
@@ -103,6 +148,11 @@ pub fn file_type(kind: Kind) -> FileType {
     match kind {
         Kind::Folder => FileType::Directory,
         Kind::File => FileType::RegularFile,
+        Kind::Symlink => FileType::Symlink,
+        Kind::Fifo => FileType::NamedPipe,
+        Kind::Socket => FileType::Socket,
+        Kind::Character => FileType::CharDevice,
+        Kind::Block => FileType::BlockDevice,
     }
 }
 
@@ -130,7 +180,7 @@ pub fn done(reply: ReplyEmpty, call: &str, outcome: Result<(), Fault>) {
 }
 
 /// What open(2) was asked for.
-pub fn mode(flags: i32, thread: u32) -> Mode {
+pub fn open_mode(flags: i32, thread: u32) -> Mode {
     let flags = OFlag::from_bits_truncate(flags);
     Mode {
         writes: flags.intersects(OFlag::O_WRONLY | OFlag::O_RDWR),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stat(2) shows of a node, without owner and mode, which are the mount's.
+//! What stat(2) shows of a node. What nobody set is absent: owner and mode are the mount's then.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +10,16 @@ pub enum Kind {
     Folder,
     /// Has bytes in it.
     File,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A socket's name.
+    Socket,
+    /// A device of characters.
+    Character,
+    /// A device of blocks.
+    Block,
 }
 
 /// Of a file or folder.
@@ -17,12 +27,79 @@ pub enum Kind {
 pub struct Attributes {
     /// The inode's number.
     pub ino: u64,
-    /// File or folder.
+    /// File, folder or something else.
     pub kind: Kind,
     /// 0 for folders.
     pub size_bytes: u64,
-    /// When the object was written; for folders when the mount began.
+    /// When the object was written; for folders when the mount began, or changed a name in it.
     pub modified: SystemTime,
+    /// When it was read, where a program said so.
+    pub accessed: SystemTime,
+    /// When content or attributes were changed.
+    pub changed: SystemTime,
+    /// Permissions and the three bits above them.
+    pub mode: Option<u16>,
+    /// The owner.
+    pub uid: Option<u32>,
+    /// The group.
+    pub gid: Option<u32>,
+    /// How many names it has: none once it was unlinked.
+    pub has_name: bool,
+    /// The number of a device; else 0.
+    pub device: u32,
+}
+
+/// Mode and owners; absent is what the mount's options have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Permissions and the three bits above them.
+    pub mode: Option<u16>,
+    /// The owner.
+    pub uid: Option<u32>,
+    /// The group.
+    pub gid: Option<u32>,
+}
+
+/// How a program makes a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Making {
+    /// What.
+    pub kind: Kind,
+    /// What differs from the mount's options.
+    pub given: Given,
+    /// The mode that the mount's options have for this kind.
+    pub usual_mode: u16,
+}
+
+impl Making {
+    /// As the options have it where none is given.
+    pub const FILE: Self = Self::usual(Kind::File, 0o644);
+    /// The same.
+    pub const FOLDER: Self = Self::usual(Kind::Folder, 0o755);
+
+    const fn usual(kind: Kind, usual_mode: u16) -> Self {
+        let given = Given {
+            mode: None,
+            uid: None,
+            gid: None,
+        };
+        Self {
+            kind,
+            given,
+            usual_mode,
+        }
+    }
+}
+
+/// What chmod(2), chown(2) or utimensat(2) changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Mode and owners.
+    pub given: Given,
+    /// The time of reading.
+    pub accessed: Option<SystemTime>,
+    /// The time of writing.
+    pub modified: Option<SystemTime>,
 }
 
 /// What a name stands for, and how long that may be believed.

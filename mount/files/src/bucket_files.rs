@@ -3,12 +3,15 @@
 //! calls of their own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use weft_store::{Condition, ETag, ObjectInfo, Store};
 
-use crate::attributes::Entry;
+use crate::attribute_calls::{self, AttributeCalls};
+use crate::attribute_sync;
+use crate::attributes::{Entry, Making};
 use crate::changes::{Changes, Name};
 use crate::core::{Core, Settings};
 use crate::fault::{Fault, Reason};
@@ -37,6 +40,8 @@ pub struct BucketFiles {
     core: Arc<Core>,
     job_store: Option<Arc<JobStore>>,
     changes: Changes,
+    /// Modes, owners, times, extended attributes, links.
+    pub attribute_calls: AttributeCalls,
     /// Open folders.
     pub folders: Folders,
     /// Open files.
@@ -49,6 +54,7 @@ impl BucketFiles {
         let core = Arc::new(Core::new(store, runtime, settings, tell));
         Self {
             changes: Changes::new(Arc::clone(&core)),
+            attribute_calls: AttributeCalls::new(Arc::clone(&core)),
             folders: Folders::new(Arc::clone(&core)),
             open_files: OpenFiles::new(Arc::clone(&core)),
             core,
@@ -117,10 +123,14 @@ impl BucketFiles {
     pub async fn attributes(&self, ino: u64) -> Result<Entry, Fault> {
         let ttl = self.core.settings.ttl;
         search::freshen(&self.core, ino, ttl).await?;
+        let place = self.core.nodes().attribute_place(ino);
+        if let Some((folder, _)) = place {
+            attribute_sync::ensure(&self.core, folder).await?;
+        }
         let nodes = self.core.nodes();
         let attributes = self.core.attributes_in(&nodes, ino).ok_or(Reason::Stale)?;
         let valid = match &nodes.get(ino).ok_or(Reason::Stale)?.body {
-            Body::Folder(_) => ttl,
+            Body::Folder(_) | Body::Special(_) => ttl,
             Body::File(file) => ttl.saturating_sub(file.at.elapsed()),
         };
         Ok(Entry { attributes, valid })
@@ -130,8 +140,17 @@ impl BucketFiles {
     ///
     /// # Errors
     /// `Exists`.
-    pub async fn make_folder(&self, new: Name<'_>) -> Result<Entry, Fault> {
-        self.changes.make_folder(new).await
+    pub async fn make_folder(&self, new: Name<'_>, making: &Making) -> Result<Entry, Fault> {
+        let entry = self.changes.make_folder(new).await?;
+        attribute_calls::made(&self.core, new, making, None);
+        let ino = entry.attributes.ino;
+        self.core.touched(ino);
+        let attributes = self.core.attributes_in(&self.core.nodes(), ino);
+        let attributes = attributes.ok_or(Reason::Stale)?;
+        Ok(Entry {
+            attributes,
+            ..entry
+        })
     }
 
     /// Removes a folder that is empty.
@@ -139,7 +158,9 @@ impl BucketFiles {
     /// # Errors
     /// `NotEmpty`, `NotFolder`, `NotFound`.
     pub async fn remove_folder(&self, old: Name<'_>) -> Result<(), Fault> {
-        self.changes.remove_folder(old).await
+        self.changes.remove_folder(old).await?;
+        self.attribute_calls.gone(old);
+        Ok(())
     }
 
     /// Removes a file. What is being written to it is never published.
@@ -149,15 +170,20 @@ impl BucketFiles {
     pub async fn unlink(&self, old: Name<'_>) -> Result<(), Fault> {
         let ino = self.core.nodes().find(old.parent, old.name);
         let Some(ino) = ino else {
-            return self.changes.unlink(old, true).await;
+            self.changes.unlink(old, true).await?;
+            self.attribute_calls.gone(old);
+            return Ok(());
         };
-        if self.core.nodes().file(ino).is_none() {
+        if self.core.nodes().folder(ino).is_some() {
             return Err(Reason::IsFolder.into());
         }
+        // The attributes of its folder are known then, which go with the name.
+        search::search(&self.core, old.parent, old.name).await?;
         let is_only_here = open_names::is_only_here(&self.open_files, ino).await;
         open_names::part_from_name(&self.open_files, ino).await?;
         self.changes.unlink(old, !is_only_here).await?;
         self.core.gone(ino);
+        self.attribute_calls.gone(old);
         Ok(())
     }
 
@@ -221,6 +247,7 @@ impl BucketFiles {
             };
             if open_names::rename_staged(&self.open_files, from, &key, &when).await? {
                 self.changes.renamed_staged(from, old, new);
+                self.attribute_calls.moved(old, new, None);
                 return Ok(());
             }
             open_names::settle(&self.open_files, from).await?;
@@ -241,6 +268,14 @@ impl BucketFiles {
             open.into_iter().filter_map(&mut etag).collect()
         };
         self.changes.rename(old, new, target.may_replace).await?;
+        let etag = |info: &ObjectInfo| info.etag.clone();
+        let after = from.and_then(|from| {
+            let mut nodes = self.core.nodes();
+            nodes.file(from).map(|file| etag(&file.info))
+        });
+        let own = etags.iter().find(|(ino, _)| from == Some(*ino));
+        let pair = own.map(|(_, etag)| etag).zip(after.as_ref());
+        self.attribute_calls.moved(old, new, pair);
         for (ino, etag) in etags {
             if from != Some(ino) {
                 // Copies may have other entity tags.
@@ -249,6 +284,16 @@ impl BucketFiles {
             open_names::renamed(&self.open_files, ino, &etag).await;
         }
         Ok(())
+    }
+
+    /// Has the store know what was written and changed, at the end of the mount. What the kernel
+    /// never closes is waited for no longer than `limit`.
+    pub async fn settle_all(&self, limit: Duration) {
+        self.open_files.settle_all(limit).await;
+        if let Err(fault) = self.attribute_calls.sync_all().await {
+            self.core
+                .tell(&format!("attributes that were changed are lost: {fault}"));
+        }
     }
 
     /// The kernel forgets what it was told `count` times.

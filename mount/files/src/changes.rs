@@ -9,10 +9,11 @@ use bytes::Bytes;
 use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
 
+use crate::attribute_sync;
 use crate::attributes::Entry;
 use crate::core::Core;
 use crate::fault::{Fault, Reason, mount_ends};
-use crate::names::{self, Listed};
+use crate::names::{self, ATTRIBUTES, Listed};
 use crate::object_copies::{Source, copy_object};
 use crate::search::{self, PAGE_KEYS};
 
@@ -75,8 +76,13 @@ impl Changes {
     /// `IsFolder`, `NotFound`.
     pub async fn unlink(&self, old: Name<'_>, is_stored: bool) -> Result<(), Fault> {
         let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
-        if listed == Listed::Folder {
-            return Err(Reason::IsFolder.into());
+        match listed {
+            Listed::Folder => return Err(Reason::IsFolder.into()),
+            Listed::Special(_) => {
+                self.gone(old);
+                return Ok(());
+            }
+            Listed::File(_) => {}
         }
         let key = format!("{}{}", self.core.key(old.parent)?, old.name);
         if is_stored {
@@ -97,16 +103,21 @@ impl Changes {
         }
         let prefix = format!("{}{}/", self.core.key(old.parent)?, old.name);
         self.must_be_empty(old, &prefix).await?;
+        let ino = self.core.nodes().find(old.parent, old.name);
+        if let Some(ino) = ino {
+            attribute_sync::remove(&self.core, ino).await?;
+        }
         self.core.store.delete(&prefix, &Condition::Always).await?;
         self.gone(old);
         Ok(())
     }
 
     async fn must_be_empty(&self, folder: Name<'_>, prefix: &str) -> Result<(), Fault> {
-        {
+        let ino = self.core.nodes().find(folder.parent, folder.name);
+        if let Some(ino) = ino {
+            attribute_sync::ensure(&self.core, ino).await?;
             let mut nodes = self.core.nodes();
-            let ino = nodes.find(folder.parent, folder.name);
-            let facts = ino.and_then(|ino| nodes.folder(ino));
+            let facts = nodes.folder(ino);
             if facts.is_some_and(|facts| !facts.own.is_empty()) {
                 return Err(Reason::NotEmpty.into());
             }
@@ -114,11 +125,13 @@ impl Changes {
         let request = ListRequest {
             prefix: prefix.to_owned(),
             by_folder: false,
-            limit: 2,
+            limit: 3,
             ..ListRequest::default()
         };
         let page = self.core.store.list(&request).await?;
-        if page.objects.iter().any(|(key, _)| key != prefix) {
+        let attributes = format!("{prefix}{ATTRIBUTES}");
+        let is_own = |key: &String| key == prefix || *key == attributes;
+        if page.objects.iter().any(|(key, _)| !is_own(key)) {
             return Err(Reason::NotEmpty.into());
         }
         Ok(())
@@ -158,8 +171,12 @@ impl Changes {
         let target = target.map(|(target, _)| target);
         match (listed, target) {
             (_, Some(_)) if !may_replace => Err(Reason::Exists.into()),
-            (Listed::File(_), Some(Listed::Folder)) => Err(Reason::IsFolder.into()),
-            (Listed::Folder, Some(Listed::File(_))) => Err(Reason::NotFolder.into()),
+            (Listed::File(_) | Listed::Special(_), Some(Listed::Folder)) => {
+                Err(Reason::IsFolder.into())
+            }
+            (Listed::Folder, Some(Listed::File(_) | Listed::Special(_))) => {
+                Err(Reason::NotFolder.into())
+            }
             (_, Some(Listed::File(info))) => Ok(Some(info)),
             _ => Ok(None),
         }
@@ -220,7 +237,18 @@ impl Changes {
                     ..info
                 })
             }
+            Listed::Special(special) => {
+                if let Some(Listed::File(_)) = target {
+                    self.core.store.delete(&to, &Condition::Always).await?;
+                    self.core.learn(new.parent, new.name, at, None);
+                }
+                Listed::Special(special)
+            }
             Listed::Folder => {
+                let ino = self.core.nodes().find(old.parent, old.name);
+                if let Some(ino) = ino {
+                    attribute_sync::write_below(&self.core, ino).await?;
+                }
                 self.move_folder(&format!("{from}/"), &format!("{to}/"))
                     .await?;
                 // Also where the store has nothing of it.
@@ -234,7 +262,9 @@ impl Changes {
             .nodes()
             .rename((old.parent, old.name), (new.parent, new.name), &moved);
         self.gone(old);
-        self.core.learn(new.parent, new.name, at, Some(moved));
+        if !matches!(moved, Listed::Special(_)) {
+            self.core.learn(new.parent, new.name, at, Some(moved));
+        }
         Ok(())
     }
 

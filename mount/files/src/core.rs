@@ -2,20 +2,20 @@
 //! What all calls share: the store, the nodes, the turns of listings. Below [`crate::search`],
 //! [`crate::folders`] and [`crate::open_files`].
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio::runtime::Handle;
-use tokio::sync::OwnedMutexGuard;
 use weft_store::Store;
 
+use crate::attribute_object::{Attribute, Time};
 use crate::attributes::{Attributes, Entry};
 use crate::fault::{Fault, Reason};
 use crate::names::{self, Listed};
 use crate::nodes::{Body, Fact, Nodes};
 use crate::staging::stage::Stage;
 use crate::staging::ways::Ways;
+use crate::turns::Turns;
 
 /// How the mount behaves.
 #[derive(Debug, Clone)]
@@ -80,8 +80,10 @@ pub struct Core {
     /// Where what is written lies until it is published.
     pub stage: Arc<Stage>,
     nodes: Mutex<Nodes>,
-    /// One listing of a folder at a time; by the folder's number.
-    turns: Mutex<HashMap<u64, Arc<tokio::sync::Mutex<()>>>>,
+    /// One listing of a folder at a time.
+    pub listing_turns: Turns,
+    /// One reading or writing of a folder's attributes at a time.
+    pub attribute_turns: Turns,
     began: SystemTime,
     tell: fn(&str),
 }
@@ -97,7 +99,8 @@ impl Core {
             store,
             runtime,
             nodes: Mutex::new(Nodes::new()),
-            turns: Mutex::default(),
+            listing_turns: Turns::default(),
+            attribute_turns: Turns::default(),
             began: SystemTime::now(),
             tell,
         }
@@ -117,8 +120,10 @@ impl Core {
     /// The node's name is gone; what is known of it stays.
     pub fn gone(&self, ino: u64) {
         let mut nodes = self.nodes();
-        if let Some(file) = nodes.file(ino) {
+        let kept = nodes.attribute(ino).cloned().unwrap_or_default();
+        if let Some(file) = nodes.file(ino).filter(|file| !file.is_gone) {
             file.is_gone = true;
+            file.kept = kept;
         }
         let name = nodes.get(ino).map(|node| (node.parent, node.name.clone()));
         if let Some((parent, name)) = name {
@@ -129,17 +134,12 @@ impl Core {
         }
     }
 
-    /// Waits until nobody else lists the folder.
-    pub async fn listing_turn(&self, ino: u64) -> OwnedMutexGuard<()> {
-        let turn = {
-            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-            // Turns that nobody holds or waits for are only in the table.
-            if turns.len() > 1024 {
-                turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-            }
-            Arc::clone(turns.entry(ino).or_default())
-        };
-        turn.lock_owned().await
+    /// This mount changed a name in a folder.
+    pub fn touched(&self, folder: u64) {
+        let mut nodes = self.nodes();
+        if let Some(folder) = nodes.folder(folder) {
+            folder.modified = Some(SystemTime::now());
+        }
     }
 
     /// Tells a warning, in one line.
@@ -180,15 +180,48 @@ impl Core {
     /// What stat(2) shows of a node, as it is known.
     pub fn attributes_in(&self, nodes: &Nodes, ino: u64) -> Option<Attributes> {
         let node = nodes.get(ino)?;
-        let (size_bytes, modified) = match &node.body {
-            Body::Folder(_) => (0, self.began),
-            Body::File(file) => (file.info.size_bytes, file.info.modified),
+        let default = Attribute::default();
+        let set = nodes.attribute(ino).unwrap_or(&default);
+        let set_modified = set.modified.as_ref();
+        let changed = set.changed.map(Time::system);
+        let (size_bytes, modified, has_name) = match &node.body {
+            Body::Folder(folder) => {
+                let set = set_modified.map(|set| set.at.system());
+                let modified = folder.modified.or(set).unwrap_or(self.began);
+                (0, modified, true)
+            }
+            Body::File(file) => {
+                let set = set_modified.filter(|set| *set.etag == *file.info.etag.as_str());
+                let set = set.map(|set| set.at.system());
+                let modified = set.unwrap_or(file.info.modified);
+                (file.info.size_bytes, modified, !file.is_gone)
+            }
+            Body::Special(special) => {
+                let set = set_modified.map(|set| set.at.system());
+                let modified = set.or(changed).unwrap_or(self.began);
+                (special.size_bytes(), modified, true)
+            }
+        };
+        let written = match &node.body {
+            Body::Folder(folder) => folder.modified,
+            Body::File(file) => Some(file.info.modified),
+            Body::Special(_) => None,
         };
         Some(Attributes {
             ino,
             kind: node.kind(),
             size_bytes,
             modified,
+            accessed: set.accessed.map_or(modified, Time::system),
+            changed: changed.max(written).unwrap_or(modified),
+            mode: set.mode,
+            uid: set.uid,
+            gid: set.gid,
+            has_name,
+            device: match &node.body {
+                Body::Special(special) => special.device(),
+                _ => 0,
+            },
         })
     }
 }

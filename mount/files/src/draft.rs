@@ -14,6 +14,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::{Mutex, MutexGuard};
 use weft_store::{Condition, ETag, ObjectInfo, Range};
 
+use crate::attribute_calls;
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::names::Listed;
@@ -267,7 +268,15 @@ impl Draft {
         state.is_in_order = true;
         state.appended_bytes = 0;
         state.is_told = false;
+        let before = self
+            .core
+            .nodes()
+            .file(self.ino)
+            .map(|file| file.info.etag.clone());
         note_published(&self.core, self.ino, &info);
+        if let Some(before) = before {
+            attribute_calls::published(&self.core, self.ino, &before, &info.etag);
+        }
         Ok(())
     }
 
@@ -355,6 +364,7 @@ impl Draft {
     }
 
     fn show(&self, size_bytes: u64) {
+        attribute_calls::written(&self.core, self.ino);
         if let Some(file) = self.core.nodes().file(self.ino) {
             file.info.size_bytes = size_bytes;
             file.info.modified = SystemTime::now();

@@ -38,6 +38,10 @@ pub enum Reason {
     NoSpace,
     /// ENOTSUP.
     Unsupported,
+    /// ENODATA: there is no such extended attribute.
+    NoAttribute,
+    /// E2BIG: of an extended attribute.
+    TooMuch,
     /// EIO.
     Broken,
 }

@@ -7,14 +7,15 @@ use std::time::Instant;
 
 use tokio::sync::Mutex;
 
+use crate::attribute_sync;
 use crate::attributes::{Entry, Kind};
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
 use crate::listing::Listing;
-use crate::names::{Listed, Named};
+use crate::names::Named;
 use crate::nodes::Fact;
-use crate::walks::Walks;
+use crate::walks::{Walks, Whole};
 
 /// An open folder.
 struct OpenFolder {
@@ -107,6 +108,9 @@ impl Folders {
         }
         let mut has_given = false;
         loop {
+            if with_attributes && !has_given && listing.find(index).is_some() {
+                attribute_sync::ensure(&self.core, open.ino).await?;
+            }
             while let Some((page, at)) = listing.find(index) {
                 let given = self.folder_entry(open.ino, &page.names[at], page.at, with_attributes);
                 let ino = given.ino;
@@ -134,9 +138,16 @@ impl Folders {
             .walks
             .take(&prefix, &core.store, &core.runtime, ttl)
             .await?;
-        let Some((names, at)) = taken else {
+        let Some(Whole {
+            names,
+            at,
+            attributes,
+        }) = taken
+        else {
             return Ok(None);
         };
+        attribute_sync::note_seen(core, ino, at, attributes);
+        attribute_sync::ensure(core, ino).await?;
         let mut nodes = self.core.nodes();
         let Some(folder) = nodes.folder(ino) else {
             return Ok(None);
@@ -163,6 +174,13 @@ impl Folders {
             .await?;
         let prefix = self.core.key(ino)?;
         self.core.tell_nameless(&prefix, arrived.nameless);
+        if let Some((at, object)) = arrived.attributes {
+            attribute_sync::note_seen(&self.core, ino, at, object);
+        }
+        if arrived.is_last {
+            // Names that are no objects stand at the end.
+            attribute_sync::ensure(&self.core, ino).await?;
+        }
         let began = listing.began;
         let Some(page) = listing.last() else {
             return Ok(());
@@ -202,10 +220,7 @@ impl Folders {
         with_attributes: bool,
     ) -> FolderEntry {
         let (name, listed) = named;
-        let kind = match listed {
-            Listed::Folder => Kind::Folder,
-            Listed::File(_) => Kind::File,
-        };
+        let kind = listed.kind();
         let entry = with_attributes.then(|| self.core.enter(parent, name, listed, at));
         let ino = match &entry {
             Some(entry) => entry.attributes.ino,

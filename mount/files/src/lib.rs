@@ -18,6 +18,9 @@
 //! - [`listing`]: a listing in order, and an open folder's; [`tiling`]: which of its pages to ask
 //!   for at once; [`guess`]: where pages may end; [`walks`]: a whole tree's in place of each
 //!   folder's.
+//! - [`attribute_calls`]: the calls on modes, owners, times, extended attributes and links;
+//!   [`known_attributes`]: what is known of those in a folder; [`attribute_sync`]: reads and writes
+//!   the folder's [`attribute_object`]. [`turns`]: one at a time.
 //! - [`reader`]: an open file: in order or here and there, and how far to fetch ahead.
 //! - [`pieces`]: the cache of what was fetched, and what is under way; one fetch for all who wait.
 //! - [`sources`]: where a fetch's bytes come from: the disk, else the store.
@@ -28,6 +31,9 @@
 //! - [`fault`]: what a call fails with.
 #![forbid(unsafe_code)]
 
+mod attribute_calls;
+pub mod attribute_object;
+mod attribute_sync;
 pub mod attributes;
 pub mod bucket_files;
 pub mod changes;
@@ -42,6 +48,7 @@ mod handles;
 mod hidden;
 pub mod job;
 pub mod job_store;
+mod known_attributes;
 mod listing;
 mod names;
 mod nodes;
@@ -55,12 +62,15 @@ mod search;
 mod sources;
 pub mod staging;
 mod tiling;
+mod turns;
 mod version;
 mod walks;
 mod words;
 
 pub use crate::core::{Publish, Settings, Writes};
-pub use attributes::{Attributes, Entry, Kind};
+pub use attribute_calls::Presence;
+pub use attribute_object::{Special, TARGET_BYTES};
+pub use attributes::{Attributes, Change, Entry, Given, Kind, Making};
 pub use bucket_files::BucketFiles;
 pub use changes::Name;
 pub use copying::copy_range;

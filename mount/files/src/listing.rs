@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use weft_store::{ListRequest, Page, Store, StoreError};
+use weft_store::{ListRequest, ObjectInfo, Page, Store, StoreError};
 
 use crate::fault::mount_ends;
 use crate::names::{self, Listed, Named};
@@ -172,6 +172,8 @@ pub struct Arrived {
     pub nameless: usize,
     /// Nothing comes after it.
     pub is_last: bool,
+    /// What it says of the folder's attributes, and when it was asked for.
+    pub attributes: Option<(Instant, Option<ObjectInfo>)>,
 }
 
 impl Listing {
@@ -241,6 +243,7 @@ impl Listing {
             return Ok(Arrived {
                 nameless: 0,
                 is_last: true,
+                attributes: None,
             });
         };
         let (mut names, nameless) = names::of_page(&page, &self.prefix);
@@ -251,6 +254,9 @@ impl Listing {
         });
         names.dedup_by(|b, a| a.0 == b.0);
         let first = self.end();
+        let is_first = self.pages.is_empty();
+        let attributes = names::attributes_of_page(&page, &self.prefix, is_first);
+        let attributes = attributes.map(|object| (at, object));
         self.pages.push_back(NamedPage { names, at, first });
         if self.pages.len() > 3 {
             self.pages.pop_front();
@@ -258,7 +264,11 @@ impl Listing {
         if is_last {
             self.coming = None;
         }
-        Ok(Arrived { nameless, is_last })
+        Ok(Arrived {
+            nameless,
+            is_last,
+            attributes,
+        })
     }
 
     /// Names of which the store has nothing yet, behind the last page.

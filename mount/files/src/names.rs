@@ -5,6 +5,8 @@
 
 use weft_store::{ObjectInfo, Page};
 
+use crate::attribute_object::Special;
+use crate::attributes::Kind;
 use crate::fault::Reason;
 
 /// NAME_MAX of Linux.
@@ -13,6 +15,10 @@ pub const NAME_BYTES: usize = 255;
 /// The folder, in the mount's own, of what the mount needs for itself; it is not shown.
 pub const HIDDEN: &str = ".weft-unlinked";
 
+/// The name, in each folder, of the object that says what else is known of the folder's names; it
+/// is not shown.
+pub const ATTRIBUTES: &str = ".weft-attributes";
+
 /// What a listing says of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listed {
@@ -20,6 +26,19 @@ pub enum Listed {
     Folder,
     /// An object.
     File(ObjectInfo),
+    /// No object: the folder's attributes have it.
+    Special(Special),
+}
+
+impl Listed {
+    /// What stat(2) shows it as.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Folder => Kind::Folder,
+            Self::File(_) => Kind::File,
+            Self::Special(special) => special.kind(),
+        }
+    }
 }
 
 /// A name with what it stands for.
@@ -32,7 +51,7 @@ pub type Named = (Box<str>, Listed);
 pub fn check(name: &str) -> Result<(), Reason> {
     match name {
         _ if name.len() > NAME_BYTES => Err(Reason::NameTooLong),
-        "" | "." | ".." | HIDDEN => Err(Reason::Invalid),
+        "" | "." | ".." | HIDDEN | ATTRIBUTES => Err(Reason::Invalid),
         _ if name.contains(['/', '\0']) => Err(Reason::Invalid),
         _ => Ok(()),
     }
@@ -45,8 +64,8 @@ pub fn of_page(page: &Page, prefix: &str) -> (Vec<Named>, usize) {
     let mut nameless = 0;
     for (key, info) in &page.objects {
         match key.strip_prefix(prefix) {
-            // The folder's own marker.
-            Some("") => {}
+            // The folder's own marker, and its attributes.
+            Some("" | ATTRIBUTES) => {}
             Some(name) if check(name).is_ok() => {
                 names.push((name.into(), Listed::File(info.clone())));
             }
@@ -62,6 +81,18 @@ pub fn of_page(page: &Page, prefix: &str) -> (Vec<Named>, usize) {
         }
     }
     (names, nameless)
+}
+
+/// What a page says of the attribute object of its folder: that there is one, that there is none,
+/// or nothing, since the page does not reach there.
+pub fn attributes_of_page(page: &Page, prefix: &str, is_first: bool) -> Option<Option<ObjectInfo>> {
+    let key = format!("{prefix}{ATTRIBUTES}");
+    if let Some((_, info)) = page.objects.iter().find(|(found, _)| *found == key) {
+        return Some(Some(info.clone()));
+    }
+    let object = page.objects.last().map(|(key, _)| key);
+    let reaches = page.next.is_none() || object.max(page.folders.last()) > Some(&key);
+    (is_first && reaches).then_some(None)
 }
 
 #[cfg(test)]

@@ -8,11 +8,13 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use weft_store::{ETag, ObjectInfo};
 
+use crate::attribute_object::{Attribute, OWN, Special};
 use crate::attributes::Kind;
+use crate::known_attributes::KnownAttributes;
 use crate::names::{Listed, Named};
 
 /// The number of the mount's own folder, as FUSE wants it.
@@ -39,6 +41,10 @@ pub struct Folder {
     /// Names of which the store may have nothing: files that were not published yet, folders that
     /// were emptied here.
     pub own: HashMap<Box<str>, Listed>,
+    /// Modes, owners, times and so on of the names in it.
+    pub attributes: KnownAttributes,
+    /// When this mount changed a name in it.
+    pub modified: Option<SystemTime>,
 }
 
 /// An object that has a node.
@@ -58,6 +64,8 @@ pub struct File {
     pub is_gone: bool,
     /// Somebody writes it: what is known here is newer than the store.
     pub is_draft: bool,
+    /// Its attributes, once its name is gone.
+    pub kept: Attribute,
 }
 
 /// File or folder.
@@ -67,6 +75,8 @@ pub enum Body {
     Folder(Folder),
     /// Has bytes.
     File(File),
+    /// Has neither.
+    Special(Special),
 }
 
 /// An inode.
@@ -92,6 +102,13 @@ pub struct Nodes {
 }
 
 impl Folder {
+    /// The names that are no objects are those of the attributes.
+    pub fn own_specials(&mut self) {
+        self.own
+            .retain(|_, listed| !matches!(listed, Listed::Special(_)));
+        self.own.extend(self.attributes.specials());
+    }
+
     /// What is known of a name, if that is not older than `ttl`: `Some(None)` is that there is
     /// nothing.
     pub fn known(&self, name: &str, ttl: Duration) -> Option<(Option<Listed>, Instant)> {
@@ -162,6 +179,12 @@ impl Folder {
         self.complete_at = Some(at);
     }
 
+    /// Whether something is known that the store does not have.
+    fn is_kept(&self) -> bool {
+        let has_own = |listed: &Listed| !matches!(listed, Listed::Special(_));
+        self.own.values().any(has_own) || self.attributes.is_changed()
+    }
+
     /// Drops facts that nobody believes any more.
     pub fn sweep(&mut self, ttl: Duration) {
         self.facts.retain(|_, fact| fact.at.elapsed() < ttl);
@@ -171,9 +194,10 @@ impl Folder {
 impl Node {
     /// File or folder.
     pub fn kind(&self) -> Kind {
-        match self.body {
+        match &self.body {
             Body::Folder(_) => Kind::Folder,
             Body::File(_) => Kind::File,
+            Body::Special(special) => special.kind(),
         }
     }
 }
@@ -213,7 +237,7 @@ impl Nodes {
     pub fn folder(&mut self, ino: u64) -> Option<&mut Folder> {
         match &mut self.by_number.get_mut(&ino)?.body {
             Body::Folder(folder) => Some(folder),
-            Body::File(_) => None,
+            Body::File(_) | Body::Special(_) => None,
         }
     }
 
@@ -221,8 +245,54 @@ impl Nodes {
     pub fn file(&mut self, ino: u64) -> Option<&mut File> {
         match &mut self.by_number.get_mut(&ino)?.body {
             Body::File(file) => Some(file),
-            Body::Folder(_) => None,
+            Body::Folder(_) | Body::Special(_) => None,
         }
+    }
+
+    /// The folder whose object has a node's attributes, and the name there; none for a file whose
+    /// name is gone.
+    pub fn attribute_place(&self, ino: u64) -> Option<(u64, Box<str>)> {
+        let node = self.by_number.get(&ino)?;
+        match &node.body {
+            _ if ino == ROOT => Some((ROOT, OWN.into())),
+            Body::File(file) if file.is_gone => None,
+            _ => Some((node.parent, node.name.clone())),
+        }
+    }
+
+    /// A node's attributes, where any were set.
+    pub fn attribute(&self, ino: u64) -> Option<&Attribute> {
+        let node = self.by_number.get(&ino)?;
+        let (folder, name) = match &node.body {
+            _ if ino == ROOT => (ROOT, OWN),
+            Body::File(file) if file.is_gone => return Some(&file.kept),
+            _ => (node.parent, &*node.name),
+        };
+        match &self.by_number.get(&folder)?.body {
+            Body::Folder(folder) => folder.attributes.get(name),
+            _ => None,
+        }
+    }
+
+    /// A node's attributes are these now; the folder whose object says so.
+    pub fn set_attribute(&mut self, ino: u64, attribute: Attribute) -> Option<u64> {
+        let Some((folder, name)) = self.attribute_place(ino) else {
+            if let Some(file) = self.file(ino) {
+                file.kept = attribute;
+            }
+            return None;
+        };
+        self.folder(folder)?.attributes.set(&name, Some(attribute));
+        Some(folder)
+    }
+
+    /// Folders in which attributes were changed that are not written yet.
+    pub fn with_changed_attributes(&self) -> Vec<u64> {
+        let changed = |(ino, node): (&u64, &Node)| match &node.body {
+            Body::Folder(folder) if folder.attributes.is_changed() => Some(*ino),
+            _ => None,
+        };
+        self.by_number.iter().filter_map(changed).collect()
     }
 
     /// The key of a file, or the prefix of a folder, which ends in `/` or is empty; below the
@@ -264,7 +334,7 @@ impl Nodes {
             }
         }
         let mut hasher = DefaultHasher::new();
-        (parent, name, kind == Kind::Folder).hash(&mut hasher);
+        (parent, name, kind as u8).hash(&mut hasher);
         let mut ino = hasher.finish();
         while ino <= ROOT || self.by_number.contains_key(&ino) {
             ino = ino.wrapping_add(1);
@@ -274,11 +344,7 @@ impl Nodes {
 
     /// The node of a name, made where there is none; the kernel is told of it once more.
     pub fn enter(&mut self, parent: u64, name: &str, listed: &Listed, at: Instant) -> u64 {
-        let kind = match listed {
-            Listed::Folder => Kind::Folder,
-            Listed::File(_) => Kind::File,
-        };
-        let ino = self.number(parent, name, kind);
+        let ino = self.number(parent, name, listed.kind());
         if let Some(node) = self.by_number.get_mut(&ino) {
             node.lookups += 1;
             if let (Body::File(file), Listed::File(info)) = (&mut node.body, listed) {
@@ -287,10 +353,14 @@ impl Nodes {
                     file.at = at;
                 }
             }
+            if let (Body::Special(old), Listed::Special(new)) = (&mut node.body, listed) {
+                old.clone_from(new);
+            }
             return ino;
         }
         let body = match listed {
             Listed::Folder => Body::Folder(Folder::default()),
+            Listed::Special(special) => Body::Special(special.clone()),
             Listed::File(info) => Body::File(File {
                 info: info.clone(),
                 at,
@@ -299,6 +369,7 @@ impl Nodes {
                 is_written_here: false,
                 is_draft: false,
                 is_gone: false,
+                kept: Attribute::default(),
             }),
         };
         let node = Node {
@@ -365,8 +436,9 @@ impl Nodes {
                 return;
             };
             let is_kept = match &node.body {
-                Body::Folder(folder) => !folder.own.is_empty(),
+                Body::Folder(folder) => folder.is_kept(),
                 Body::File(file) => file.is_draft,
+                Body::Special(_) => false,
             };
             if node.lookups > 0 || node.children > 0 || is_kept {
                 return;

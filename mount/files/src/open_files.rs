@@ -7,7 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::Bytes;
 use weft_store::{Condition, ETag, Failure, ObjectInfo, Range, StoreError};
 
-use crate::attributes::Entry;
+use crate::attribute_calls;
+use crate::attributes::{Entry, Making};
 use crate::changes::Name;
 use crate::core::{Core, Publish};
 use crate::draft::{Draft, Origin};
@@ -201,10 +202,16 @@ impl OpenFiles {
     ///
     /// # Errors
     /// `Exists`; those of [`OpenFiles::open`].
-    pub async fn create(&self, new: Name<'_>, mode: Mode) -> Result<(Entry, Opened), Fault> {
+    pub async fn create(
+        &self,
+        new: Name<'_>,
+        mode: Mode,
+        making: &Making,
+    ) -> Result<(Entry, Opened), Fault> {
         names::check(new.name)?;
         match search::find(&self.core, new.parent, new.name).await? {
             Some((Listed::Folder, _)) => return Err(Reason::IsFolder.into()),
+            Some((Listed::Special(_), _)) => return Err(Reason::Exists.into()),
             Some((listed, at)) => {
                 let entry = self.core.enter(new.parent, new.name, &listed, at);
                 let opened = self.open(entry.attributes.ino, mode).await?;
@@ -222,6 +229,7 @@ impl OpenFiles {
         if let Some(folder) = self.core.nodes().folder(new.parent) {
             folder.own.insert(new.name.into(), listed.clone());
         }
+        attribute_calls::made(&self.core, new, making, None);
         let entry = self.core.enter(new.parent, new.name, &listed, at);
         let ino = entry.attributes.ino;
         let origin = Origin {

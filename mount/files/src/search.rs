@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use weft_store::{Failure, ListRequest, StoreError};
 
+use crate::attribute_sync;
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::names::{self, Listed};
@@ -22,8 +23,21 @@ const NEIGHBOURS: u16 = 16;
 /// What a name stands for, and since when that is known.
 pub type Found = (Listed, Instant);
 
-/// What `name` stands for in the folder `parent`.
+/// What `name` stands for in the folder `parent`, whose attributes are known then.
 pub async fn search(core: &Core, parent: u64, name: &str) -> Result<Found, Fault> {
+    let found = search_objects(core, parent, name).await;
+    match &found {
+        Err(fault) if fault.reason != Reason::NotFound => return found,
+        _ => attribute_sync::ensure(core, parent).await?,
+    }
+    // What is no object is known since just now.
+    match attribute_sync::special(core, parent, name) {
+        Some(special) => Ok((special, Instant::now())),
+        None => found,
+    }
+}
+
+async fn search_objects(core: &Core, parent: u64, name: &str) -> Result<Found, Fault> {
     if let Some(known) = known(core, parent, name)? {
         return known;
     }
@@ -33,7 +47,7 @@ pub async fn search(core: &Core, parent: u64, name: &str) -> Result<Found, Fault
     }
     if !is_large {
         // Whoever comes meanwhile waits for the same page, and asks nothing.
-        let _turn = core.listing_turn(parent).await;
+        let _turn = core.listing_turns.take(parent).await;
         if let Some(known) = known(core, parent, name)? {
             return known;
         }
@@ -107,6 +121,9 @@ async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), S
     let page = core.store.list(&request).await?;
     let (found, nameless) = names::of_page(&page, prefix);
     core.tell_nameless(prefix, nameless);
+    if let Some(object) = names::attributes_of_page(&page, prefix, true) {
+        attribute_sync::note_seen(core, parent, at, object);
+    }
     for (name, listed) in found {
         core.learn(parent, &name, at, Some(listed));
     }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use weft_store::{ObjectInfo, Store, StoreError};
 
 use crate::listing::Pages;
-use crate::names::{self, Listed, Named};
+use crate::names::{self, ATTRIBUTES, Listed, Named};
 use crate::tiling::Start;
 
 /// Chosen: trees that are walked at once; the one that was asked least recently is let go.
@@ -25,8 +25,25 @@ const PATIENCE_PAGES: usize = 4;
 /// Chosen: names of folders that nobody opened; a walk that leaves so many out is none.
 const UNOPENED_NAMES: usize = 100_000;
 
-/// The names of a folder, and when the oldest page of them was asked for.
-pub type Whole = (Vec<Named>, Instant);
+/// What a walk found of one folder.
+pub struct Whole {
+    /// Its names.
+    pub names: Vec<Named>,
+    /// When the oldest page of them was asked for.
+    pub at: Instant,
+    /// Its attribute object.
+    pub attributes: Option<ObjectInfo>,
+}
+
+impl Whole {
+    fn new(at: Instant) -> Self {
+        Self {
+            names: Vec::new(),
+            at,
+            attributes: None,
+        }
+    }
+}
 
 /// A walk, for whoever reads its next page.
 type Shared = Arc<tokio::sync::Mutex<Walk>>;
@@ -80,7 +97,7 @@ impl Walks {
                 all.remove(&above);
             }
         }
-        Ok(taken?.filter(|(_, at)| at.elapsed() < ttl))
+        Ok(taken?.filter(|whole| whole.at.elapsed() < ttl))
     }
 
     /// The walk of the nearest folder above.
@@ -152,8 +169,8 @@ impl Walk {
                 let mut pages = pages.below(Arc::clone(&self.folders));
                 pages.set_narrow(true);
                 self.pages = Some(pages);
-                self.open
-                    .push((prefix.to_owned(), (Vec::new(), Instant::now())));
+                let whole = Whole::new(Instant::now());
+                self.open.push((prefix.to_owned(), whole));
             } else if let Some(pages) = &mut self.pages {
                 pages.set_narrow(false);
             }
@@ -161,7 +178,7 @@ impl Walk {
         }
         for _ in 0..PATIENCE_PAGES {
             if let Some(whole) = self.whole.remove(prefix) {
-                self.whole_names -= whole.0.len();
+                self.whole_names -= whole.names.len();
                 return Ok(Some(whole));
             }
             let is_ahead = self
@@ -189,7 +206,7 @@ impl Walk {
         Ok(self
             .whole
             .remove(prefix)
-            .inspect(|whole| self.whole_names -= whole.0.len()))
+            .inspect(|whole| self.whole_names -= whole.names.len()))
     }
 
     fn end(&mut self) {
@@ -204,7 +221,7 @@ impl Walk {
                 return;
             }
             if let Some((prefix, whole)) = self.open.pop() {
-                self.whole_names += whole.0.len();
+                self.whole_names += whole.names.len();
                 self.whole.insert(prefix, whole);
             }
         }
@@ -225,9 +242,16 @@ impl Walk {
             }
             self.name(name.into(), Listed::Folder, at);
             begin += end + 1;
-            self.open.push((key[..begin].to_owned(), (Vec::new(), at)));
+            self.open.push((key[..begin].to_owned(), Whole::new(at)));
         }
         let name = &key[begin..];
+        if name == ATTRIBUTES {
+            if let Some((_, whole)) = self.open.last_mut() {
+                whole.at = whole.at.min(at);
+                whole.attributes = Some(info);
+            }
+            return;
+        }
         if names::check(name).is_ok() && begin > self.prefix.len() {
             self.name(name.into(), Listed::File(info), at);
         }
@@ -235,9 +259,9 @@ impl Walk {
 
     /// One name more of the folder that is open. A folder hides the object of its name.
     fn name(&mut self, name: Box<str>, listed: Listed, at: Instant) {
-        if let Some((_, (names, oldest))) = self.open.last_mut() {
-            *oldest = (*oldest).min(at);
-            names.push((name, listed));
+        if let Some((_, whole)) = self.open.last_mut() {
+            whole.at = whole.at.min(at);
+            whole.names.push((name, listed));
         }
     }
 }

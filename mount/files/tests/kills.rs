@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::Stage;
 use weft_files::staging::ways::Ways;
-use weft_files::{BucketFiles, Mode, Name, Publish, Settings, Writes};
+use weft_files::{BucketFiles, Making, Mode, Name, Publish, Settings, Writes};
 use weft_store::memory::MemoryStore;
 
 const ROOT: u64 = 1;
@@ -60,7 +60,7 @@ impl Mount {
                 Ok(entry) => files.open_files.open(entry.attributes.ino, mode).await.ok(),
                 Err(_) => {
                     let new = Name { parent: ROOT, name };
-                    let created = files.open_files.create(new, mode).await;
+                    let created = files.open_files.create(new, mode, &Making::FILE).await;
                     created.ok().map(|(_, opened)| opened)
                 }
             }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 use weft_files::{
-    BucketFiles, Fault, FolderEntry, Mode, Name, Place, Publish, Reason, Settings, Writes,
+    BucketFiles, Fault, FolderEntry, Making, Mode, Name, Place, Publish, Reason, Settings, Writes,
     copy_range,
 };
 use weft_store::Failure;
@@ -61,7 +61,7 @@ impl Mount {
     }
 
     fn create(&self, name: &str) -> u64 {
-        let created = self.files.open_files.create(at(name), WRITE);
+        let created = self.files.open_files.create(at(name), WRITE, &Making::FILE);
         self.runtime.block_on(created).unwrap().1.handle
     }
 

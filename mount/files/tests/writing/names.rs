@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use weft_files::{Name, Reason};
+use weft_files::{Making, Name, Reason};
 use weft_store::Failure;
 use weft_store::memory::Operation;
 
@@ -14,16 +14,20 @@ use crate::{MIB, Mount, READ, ROOT, WRITE, at, reason};
 fn names_change_as_calls_say() {
     let mount = Mount::new();
     let rename = |old, new, may| run_rename(&mount, old, new, may);
-    let made = mount.runtime.block_on(mount.files.make_folder(at("d")));
+    let made = mount
+        .runtime
+        .block_on(mount.files.make_folder(at("d"), &Making::FOLDER));
     let folder = made.unwrap().attributes.ino;
     assert_eq!(mount.store.keys(), ["d/"]);
-    let again = mount.runtime.block_on(mount.files.make_folder(at("d")));
+    let again = mount
+        .runtime
+        .block_on(mount.files.make_folder(at("d"), &Making::FOLDER));
     assert_eq!(again.unwrap_err().reason, Reason::Exists);
     let inside = Name {
         parent: folder,
         name: "f",
     };
-    let created = mount.files.open_files.create(inside, WRITE);
+    let created = mount.files.open_files.create(inside, WRITE, &Making::FILE);
     let handle = mount.runtime.block_on(created).unwrap().1.handle;
     mount.close(handle).unwrap();
     assert_eq!(mount.content("d/f").unwrap(), b"");

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reads attribute objects when a listing shows another content than is known, and writes what was
+//! changed here a moment later, all changes of a folder in one request. Two mounts may do that at
+//! once: the condition of the second one's request fails, it reads, and writes its names again.
+//! [`crate::search`], [`crate::folders`] and [`crate::attribute_calls`] call this.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use weft_store::{Condition, ETag, Failure, ObjectInfo, Range, StoreError};
+
+use crate::attribute_object;
+use crate::core::Core;
+use crate::fault::{Fault, Reason};
+use crate::known_attributes::{Draft, Need};
+use crate::names::{ATTRIBUTES, Listed};
+
+/// Specified: what was changed is in the store after so long, unless the store is slow.
+const DELAY: Duration = Duration::from_secs(1);
+/// Chosen: the longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Chosen: how often another mount may be quicker, in one attempt.
+const ROUNDS: usize = 16;
+
+/// Has the attributes in a folder no older than the time to live.
+///
+/// # Errors
+/// What the store said.
+pub async fn ensure(core: &Core, folder: u64) -> Result<(), Fault> {
+    if need(core, folder, core.settings.ttl) == Need::Nothing {
+        return Ok(());
+    }
+    let _turn = core.attribute_turns.take(folder).await;
+    // What came while this waited is young enough also where nothing is believed for any time.
+    load(core, folder, core.settings.ttl).await
+}
+
+/// The same, within the turn.
+async fn load(core: &Core, folder: u64, ttl: Duration) -> Result<(), Fault> {
+    let asked = Instant::now();
+    for _ in 0..ROUNDS {
+        match need(core, folder, ttl.max(asked.elapsed())) {
+            Need::Nothing => return Ok(()),
+            Need::Look => look(core, folder).await?,
+            Need::Load(info) => get(core, folder, &info).await?,
+        }
+    }
+    let text = format!(
+        "`{}` changes faster than it can be read",
+        object_key(core, folder)?
+    );
+    Err(Fault::because(Reason::Broken, text))
+}
+
+fn need(core: &Core, folder: u64, ttl: Duration) -> Need {
+    let mut nodes = core.nodes();
+    let known = nodes.folder(folder);
+    known.map_or(Need::Nothing, |folder| folder.attributes.need(ttl))
+}
+
+fn object_key(core: &Core, folder: u64) -> Result<String, Fault> {
+    Ok(format!("{}{ATTRIBUTES}", core.key(folder)?))
+}
+
+async fn look(core: &Core, folder: u64) -> Result<(), Fault> {
+    let at = Instant::now();
+    let object = match core.store.head(&object_key(core, folder)?).await {
+        Ok(info) => Some(info),
+        Err(error) if error.failure == Failure::Missing => None,
+        Err(error) => return Err(error.into()),
+    };
+    if let Some(known) = core.nodes().folder(folder) {
+        if object.is_none() {
+            known.attributes.absent();
+        }
+        known.attributes.seen(at, object);
+        known.own_specials();
+    }
+    Ok(())
+}
+
+async fn get(core: &Core, folder: u64, info: &ObjectInfo) -> Result<(), Fault> {
+    let key = object_key(core, folder)?;
+    let names = if info.size_bytes > attribute_object::MOST_BYTES {
+        Err(format!("it has {} bytes", info.size_bytes))
+    } else if info.size_bytes == 0 {
+        Err("it is empty".to_owned())
+    } else {
+        let range = Range::new(0, info.size_bytes);
+        match core.store.get(&key, range, &info.etag).await {
+            Ok(body) => attribute_object::read(&body),
+            Err(error) if matches!(error.failure, Failure::Changed | Failure::Missing) => {
+                return look(core, folder).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let names = names.inspect_err(|why| {
+        core.tell(&format!(
+            "`{key}` holds no attributes that this mount can read: {why}. It is left alone; modes, \
+             owners and links in that folder do not show, and cannot be changed"
+        ));
+    });
+    if let Some(known) = core.nodes().folder(folder) {
+        known.attributes.loaded(&info.etag, names.ok());
+        known.own_specials();
+    }
+    Ok(())
+}
+
+/// Attributes in a folder were changed: they are written in a moment, behind the program.
+pub fn write_soon(core: &Arc<Core>, folder: u64) {
+    {
+        let mut nodes = core.nodes();
+        let Some(known) = nodes.folder(folder) else {
+            return;
+        };
+        if known.attributes.is_waiting || !known.attributes.is_changed() {
+            return;
+        }
+        known.attributes.is_waiting = true;
+    }
+    let core = Arc::clone(core);
+    let runtime = core.runtime.clone();
+    runtime.spawn(async move {
+        let mut pause = DELAY;
+        loop {
+            tokio::time::sleep(pause).await;
+            match write(&core, folder).await {
+                Ok(()) => {}
+                Err(fault) => {
+                    if pause == DELAY {
+                        core.tell(&format!("attributes are written again later: {fault}"));
+                    }
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    continue;
+                }
+            }
+            let mut nodes = core.nodes();
+            let Some(known) = nodes.folder(folder) else {
+                return;
+            };
+            if !known.attributes.is_changed() {
+                known.attributes.is_waiting = false;
+                nodes.forget(folder, 0);
+                return;
+            }
+            pause = DELAY;
+        }
+    });
+}
+
+/// Writes what was changed in a folder, and returns when the store has it.
+///
+/// # Errors
+/// What the store said; `NoSpace` where a folder has too many attributes.
+pub async fn write(core: &Core, folder: u64) -> Result<(), Fault> {
+    let is_changed = {
+        let mut nodes = core.nodes();
+        let known = nodes.folder(folder);
+        known.is_some_and(|known| known.attributes.is_changed())
+    };
+    if !is_changed {
+        return Ok(());
+    }
+    let _turn = core.attribute_turns.take(folder).await;
+    for _ in 0..ROUNDS {
+        let draft = {
+            let mut nodes = core.nodes();
+            nodes
+                .folder(folder)
+                .and_then(|known| known.attributes.draft())
+        };
+        let Some(draft) = draft else {
+            return Ok(());
+        };
+        let at = Instant::now();
+        match put(core, folder, &draft).await {
+            Ok(object) => {
+                if let Some(known) = core.nodes().folder(folder) {
+                    known.attributes.written(&draft, at, object);
+                }
+                return Ok(());
+            }
+            Err(fault) if fault.reason == Reason::Stale => {
+                // Another mount was quicker: its names stay, and those of here come on top.
+                look(core, folder).await?;
+                load(core, folder, Duration::from_secs(60)).await?;
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Err(Reason::Busy.into())
+}
+
+async fn put(core: &Core, folder: u64, draft: &Draft) -> Result<Option<ObjectInfo>, Fault> {
+    let key = object_key(core, folder)?;
+    let store = &core.store;
+    let when = match &draft.object {
+        Some(etag) => Condition::IfMatch(etag.clone()),
+        None => Condition::IfAbsent,
+    };
+    if draft.names.is_empty() {
+        if draft.object.is_some() {
+            match store.delete(&key, &when).await {
+                Err(error) if error.failure == Failure::Unsupported => {
+                    store.delete(&key, &Condition::Always).await?;
+                }
+                deleted => deleted?,
+            }
+        }
+        return Ok(None);
+    }
+    let body = attribute_object::write(draft.names.clone());
+    let body = body.map_err(|why| Fault::because(Reason::NoSpace, why))?;
+    let size_bytes = body.len() as u64;
+    let put: Result<ETag, StoreError> = match store.put(&key, body.clone(), &when).await {
+        Err(error) if error.failure == Failure::Unsupported => {
+            store.put(&key, body, &Condition::Always).await
+        }
+        // The object that was there is gone.
+        Err(error) if error.failure == Failure::Missing => return Err(Reason::Stale.into()),
+        put => put,
+    };
+    Ok(Some(ObjectInfo {
+        size_bytes,
+        etag: put?,
+        modified: SystemTime::now(),
+        is_archived: false,
+    }))
+}
+
+/// Writes what was changed in a folder and in those below it.
+///
+/// # Errors
+/// What the store said.
+pub async fn write_below(core: &Core, folder: u64) -> Result<(), Fault> {
+    let changed = {
+        let nodes = core.nodes();
+        let mut changed = nodes.with_changed_attributes();
+        changed.retain(|ino| *ino == folder || nodes.is_below(*ino, folder));
+        changed
+    };
+    for ino in changed {
+        write(core, ino).await?;
+    }
+    Ok(())
+}
+
+/// A folder that is empty is removed: so is its object, and nothing of it is written any more.
+///
+/// # Errors
+/// What the store said.
+pub async fn remove(core: &Core, folder: u64) -> Result<(), Fault> {
+    let _turn = core.attribute_turns.take(folder).await;
+    let key = object_key(core, folder)?;
+    let has_object = match core.nodes().folder(folder) {
+        Some(known) => {
+            let has_object = known.attributes.has_object();
+            known.attributes.clear();
+            has_object
+        }
+        None => true,
+    };
+    if has_object {
+        core.store.delete(&key, &Condition::Always).await?;
+    }
+    Ok(())
+}
+
+/// What a listing's first page showed of a folder's object.
+pub fn note_seen(core: &Core, folder: u64, at: Instant, object: Option<ObjectInfo>) {
+    if let Some(known) = core.nodes().folder(folder) {
+        known.attributes.seen(at, object);
+    }
+}
+
+/// Whether a name stands for no object.
+pub fn special(core: &Core, folder: u64, name: &str) -> Option<Listed> {
+    let mut nodes = core.nodes();
+    let attribute = nodes.folder(folder)?.attributes.get(name)?;
+    attribute.special.clone().map(Listed::Special)
+}
