@@ -16,7 +16,7 @@ use crate::changes::{Changes, Name};
 use crate::core::{Core, Settings};
 use crate::fault::{Fault, Reason};
 use crate::folders::Folders;
-use crate::job::{ANSWER_BYTES, ELSE, FOLLOWS, refusal};
+use crate::job::{ANSWER_BYTES, ELSE, EXTENT_BYTES, FOLLOWS, refusal};
 use crate::job_store::JobStore;
 use crate::names;
 use crate::nodes::Body;
@@ -86,14 +86,15 @@ impl BucketFiles {
                     etag,
                     size_bytes,
                     range,
+                    whole,
                 }),
                 _,
             ) => {
-                if range.byte_count() > ANSWER_BYTES {
+                if range.byte_count() > ANSWER_BYTES || whole.byte_count() > EXTENT_BYTES {
                     return refusal(ELSE, "more is asked for than an answer holds");
                 }
                 let version = Version::named(key, &etag, size_bytes);
-                match self.open_files.owned(version, range).await {
+                match self.open_files.owned(version, range, whole).await {
                     Ok(bytes) => [Bytes::from_static(&[FOLLOWS]), bytes],
                     Err(error) => refusal(ELSE, &error.to_string()),
                 }

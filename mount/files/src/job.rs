@@ -15,7 +15,7 @@ use crate::version::Version;
 use crate::words::Question;
 
 /// Specified (1.2): neighbouring bytes have one owner.
-const EXTENT_BYTES: u64 = 8 << 20;
+pub const EXTENT_BYTES: u64 = 8 << 20;
 /// Specified (2.3): the bytes of one answer, with its first byte in the room that is left.
 pub const ANSWER_BYTES: u64 = 1 << 20;
 /// Specified (2.5).
@@ -114,8 +114,10 @@ impl Job {
             };
             let (job, store, version) = (Arc::clone(self), Arc::clone(store), Arc::clone(version));
             let part = Range::new(at, end);
+            let whole = Range::new(extent_start(at, range), extent_end);
             coming.push(tokio::spawn(async move {
-                job.get_part(&store, &version, &subject, part).await
+                job.get_part(&store, &version, &subject, (part, whole))
+                    .await
             }));
             at = end;
         }
@@ -137,13 +139,14 @@ impl Job {
         store: &Arc<dyn Store>,
         version: &Version,
         subject: &[u8],
-        range: Range,
+        (range, whole): (Range, Range),
     ) -> Result<Bytes, StoreError> {
         let question = Question::Bytes {
             key: version.key.clone(),
             etag: version.etag.clone(),
             size_bytes: version.size_bytes,
             range,
+            whole,
         };
         if let Some(Some(bytes)) = self.ask(subject, &question).await {
             if bytes.len() as u64 == range.byte_count() {
@@ -152,6 +155,11 @@ impl Job {
         }
         store.get(&version.key, range, &version.etag).await
     }
+}
+
+/// Where what a range has of the extent of a byte begins.
+fn extent_start(at: u64, range: Range) -> u64 {
+    range.start.max(at / EXTENT_BYTES * EXTENT_BYTES)
 }
 
 fn subject(version: &Version, extent: u64) -> Vec<u8> {

@@ -116,12 +116,21 @@ impl OpenFiles {
         self
     }
 
-    /// Bytes that another node of the job asks for.
+    /// Bytes that another node of the job asks for. It asks for all of `whole` at once, in several
+    /// questions: the first of them has it fetched by one request.
     ///
     /// # Errors
     /// What the store said.
-    pub async fn owned(&self, version: Version, range: Range) -> Result<Bytes, StoreError> {
-        let read = self.pieces.read(&Arc::new(version), range).await;
+    pub async fn owned(
+        &self,
+        version: Version,
+        range: Range,
+        whole: Range,
+    ) -> Result<Bytes, StoreError> {
+        let version = Arc::new(version);
+        // Where much is under way already, each question fetches for itself.
+        self.pieces.fetch_ahead(&version, whole);
+        let read = self.pieces.read(&version, range).await;
         read.map(|(bytes, _)| bytes)
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use weft_store::{ETag, ListRequest, ObjectInfo, Page, Range};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub enum Question {
         size_bytes: u64,
         /// Inside it.
         range: Range,
+        /// What who asks will ask for besides, of the same extent; `range` lies in it.
+        whole: Range,
     },
     /// What is known of an object.
     Object(Duration, String),
@@ -74,11 +76,14 @@ impl Question {
                 etag,
                 size_bytes,
                 range,
+                whole,
             } => {
                 to.put_u8(1);
                 put_text(&mut to, key);
                 put_text(&mut to, etag.as_str());
-                for number in [*size_bytes, range.start, range.end] {
+                let (range, whole) = (*range, *whole);
+                let places = [range.start, range.end, whole.start, whole.end];
+                for number in [*size_bytes].into_iter().chain(places) {
                     to.put_u64_le(number);
                 }
             }
@@ -111,11 +116,14 @@ impl Question {
                 let (key, etag) = (text(from)?, ETag::new(&text(from)?));
                 let mut number = || from.try_get_u64_le().ok();
                 let (size_bytes, start, end) = (number()?, number()?, number()?);
-                (start < end && end <= size_bytes).then(|| Self::Bytes {
+                let (from, to) = (number()?, number()?);
+                let is_inside = from <= start && start < end && end <= to && to <= size_bytes;
+                is_inside.then(|| Self::Bytes {
                     key,
                     etag,
                     size_bytes,
                     range: Range::new(start, end),
+                    whole: Range::new(from, to),
                 })
             }
             2 => Some(Self::Object(age(from)?, text(from)?)),
@@ -231,7 +239,8 @@ mod tests {
                 key: "k".to_owned(),
                 etag: ETag::new("\"1\""),
                 size_bytes: 10,
-                range: Range::new(2, 10),
+                range: Range::new(2, 8),
+                whole: Range::new(1, 10),
             },
             Question::Object(Duration::from_millis(1500), "k".to_owned()),
             Question::Page(Duration::ZERO, wanted),
