@@ -297,7 +297,7 @@ program_packages=(openfoam openfoam-examples netpipe-openmpi)
 mount_packages=(rsync sqlite3)
 
 # What builds Mountpoint's library, and what loads and compares mounts.
-peer_packages=(cmake g++ libclang-dev fio s3fs)
+peer_packages=(cmake g++ libclang-dev libfuse-dev pkg-config fio s3fs)
 
 python_packages() {
     # A Python that can make virtual environments may come from anywhere; Debian's needs a package
