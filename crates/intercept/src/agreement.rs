@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 
-use weft_collectives::{Direct, LAYOUT_VERSION, RANK_LIMIT, Shape, Team, segment_bytes};
+use weft_collectives::{LAYOUT_VERSION, RANK_LIMIT, Shape, Team, segment_bytes};
 use weft_mpi_abi::Abi;
 use weft_os::cpu;
 use weft_os::map::RawMap;
@@ -20,10 +20,11 @@ use weft_os::process::{open_memfd_of, random_u64};
 use weft_os::process_id::ProcessId;
 use weft_os::region_file::{create_memfd, may_be_mapped};
 
+use crate::across::{self, Across, Place};
 use crate::functions::Handle;
 use crate::mpi::Mpi;
-use crate::outcome::Stop;
 use crate::reach::{self, Memories};
+use crate::served::Served;
 use crate::waiting::Waiting;
 
 /// The variable that says who is to serve, `auto` or `weft`, and behind a colon how many ranks have
@@ -49,41 +50,6 @@ impl Asked {
             },
             ranks: ranks.parse().ok()?,
         })
-    }
-}
-
-/// One rank's end of a communicator that is served. The team goes before what it lies in.
-#[derive(Debug)]
-pub struct Served {
-    /// The algorithms.
-    pub team: Team,
-    /// What is done while they wait.
-    pub waiting: Waiting,
-    /// The ranks' memory, where all share theirs.
-    pub memories: Option<Memories>,
-    _segment: RawMap,
-}
-
-impl Served {
-    /// The algorithms that read the ranks' data in place, and what is done while they wait.
-    ///
-    /// # Errors
-    /// [`Stop::Left`] if not all ranks share their memory.
-    #[inline]
-    pub fn direct(&mut self) -> Result<(Direct<'_>, &mut Waiting), Stop> {
-        let memories = self.memories.as_mut().ok_or(Stop::Left)?;
-        Ok((Direct::new(&mut self.team, memories), &mut self.waiting))
-    }
-
-    /// A root as the program passed it.
-    ///
-    /// # Errors
-    /// [`Stop::Left`] if the MPI must refuse it.
-    #[inline]
-    pub fn root(&self, passed: c_int) -> Result<usize, Stop> {
-        let root = usize::try_from(passed).ok();
-        root.filter(|&root| root < self.team.ranks())
-            .ok_or(Stop::Left)
     }
 }
 
@@ -146,12 +112,26 @@ struct Standing {
     asked: Asked,
 }
 
+/// Who carries a communicator's collectives out.
+#[derive(Debug)]
+pub enum Agreed {
+    /// Its ranks, all of one host.
+    Here(Box<Served>),
+    /// Its ranks on several hosts.
+    Across(Box<Across>),
+}
+
 /// Has the ranks of a communicator agree; all of them call it in the same call of the program.
 /// `None`, on all of them, if it is left to the MPI.
-pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Served> {
+pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Agreed> {
     let standing = standing(mpi, communicator)?;
     let (file, card) = own_card(standing);
     let cards = exchange(mpi, communicator, standing, card)?;
+    let hosts: Vec<u32> = cards.iter().map(|card| card.process.namespace).collect();
+    if hosts.iter().any(|host| *host != hosts[0]) {
+        drop(file);
+        return agree_across(mpi, communicator, standing, &hosts).map(Agreed::Across);
+    }
     // Measured: where ranks share cores, Open MPI's messages over Weft take less time than a
     // meeting of all (docs/lab/2026-11-24-collectives-under-four-mpis.md).
     let shares_cores = cards.first().is_some_and(|first| first.shares_cores);
@@ -159,17 +139,65 @@ pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Served> {
         return None;
     }
     let served = join(mpi, standing, &cards);
-    let can = match &served {
-        Some(served) if served.memories.is_some() => Can::ReadInPlace,
-        Some(_) => Can::Meet,
+    let all_can = agree_on(mpi, communicator, Can::of(served.as_ref()));
+    // The file is needed until everybody has mapped it, and no longer.
+    drop(file);
+    all_can.of_what(served).map(Box::new).map(Agreed::Here)
+}
+
+/// The same for ranks on several hosts: the first rank of each makes the segment there.
+fn agree_across(
+    mpi: &'static Mpi,
+    communicator: Handle,
+    standing: Standing,
+    hosts: &[u32],
+) -> Option<Box<Across>> {
+    let places = across::places(hosts);
+    let own = *places.get(standing.rank)?;
+    let hosts_with_more = places.iter().any(|place| place.rank > 0);
+    if !standing.asked.always || !hosts_with_more || hosts.contains(&0) {
+        return None;
+    }
+    let is_here = |at: &usize| places[*at].host == own.host;
+    let ranks_here = (0..standing.ranks).filter(is_here).count();
+    let here = Standing {
+        rank: own.rank,
+        ranks: ranks_here,
+        ..standing
+    };
+    let (file, card) = own_card(here);
+    let cards = exchange(mpi, communicator, standing, card)?;
+    let all = cards.into_iter().enumerate();
+    let cards: Vec<Card> = all
+        .filter(|(at, _)| is_here(at))
+        .map(|(_, card)| card)
+        .collect();
+    let served = join(mpi, here, &cards);
+    let leaders = split(mpi, communicator, own);
+    let can = match leaders {
+        Some(_) => Can::of(served.as_ref()),
         None => Can::Nothing,
     };
     let all_can = agree_on(mpi, communicator, can);
-    // The file is needed until everybody has mapped it, and no longer.
     drop(file);
-    let mut served = served.filter(|_| all_can >= Can::Meet)?;
-    served.memories = served.memories.filter(|_| all_can == Can::ReadInPlace);
-    Some(served)
+    Some(Box::new(Across {
+        here: all_can.of_what(served)?,
+        places,
+        leaders: leaders?.filter(|_| own.rank == 0),
+        own,
+    }))
+}
+
+/// The communicator of hosts' first ranks, none on others; `None` if the MPI refuses.
+fn split(mpi: &Mpi, communicator: Handle, own: Place) -> Option<Option<Handle>> {
+    let colour = match own.rank {
+        0 => 0,
+        _ => mpi.abi.undefined(),
+    };
+    let mut made = 0;
+    // SAFETY: a collective that all ranks call now, and a place of ours.
+    let code = unsafe { (mpi.functions.split)(communicator, colour, 0, &mut made) };
+    (code == 0).then(|| (own.rank == 0).then(|| mpi.handle(made)))
 }
 
 /// Where this rank stands, if the communicator is one that can be served; asks nobody, and is alike
@@ -297,7 +325,7 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
         team,
         waiting,
         memories,
-        _segment: map,
+        segment: map,
     })
 }
 
@@ -307,6 +335,23 @@ enum Can {
     Nothing,
     Meet,
     ReadInPlace,
+}
+
+impl Can {
+    fn of(served: Option<&Served>) -> Self {
+        match served {
+            Some(served) if served.memories.is_some() => Self::ReadInPlace,
+            Some(_) => Self::Meet,
+            None => Self::Nothing,
+        }
+    }
+
+    /// What is left of what this rank can, if this is what all can.
+    fn of_what(self, served: Option<Served>) -> Option<Served> {
+        let mut served = served.filter(|_| self >= Self::Meet)?;
+        served.memories = served.memories.filter(|_| self == Self::ReadInPlace);
+        Some(served)
+    }
 }
 
 /// What all ranks can.

@@ -15,12 +15,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use weft_collectives::Fault;
 
-use crate::agreement::{self, Served};
+use crate::across::Across;
+use crate::agreement::{self, Agreed};
 use crate::calls::{Call, Calls};
 use crate::functions::Handle;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Outcome, Stop};
 use crate::published::{self, Slot};
+use crate::served::Served;
 
 /// Calls of a communicator before its ranks agree. Chosen: an agreement takes as long as some tens
 /// of short calls, which communicators that are soon freed never make.
@@ -33,6 +35,8 @@ enum State {
     Left,
     /// Weft does.
     Served(Box<Served>),
+    /// Weft does, between hosts by the MPI's messages.
+    Across(Box<Across>),
     /// It is freed; its handle may have become another's.
     Gone,
 }
@@ -69,6 +73,17 @@ pub fn serve(
     passed: usize,
     act: impl FnOnce(&'static Mpi, &mut Served) -> Outcome,
 ) -> Option<c_int> {
+    serve_all(call, passed, act, |_, _| Err(Stop::Left))
+}
+
+/// The same for calls that are also served on communicators that span hosts.
+#[inline]
+pub fn serve_all(
+    call: Call,
+    passed: usize,
+    act: impl FnOnce(&'static Mpi, &mut Served) -> Outcome,
+    act_across: impl FnOnce(&'static Mpi, &mut Across) -> Outcome,
+) -> Option<c_int> {
     let mpi = mpi::of_this_process()?;
     let handle = mpi.handle(passed);
     // A thread that ends has none any more.
@@ -88,6 +103,7 @@ pub fn serve(
     }
     let (outcome, ended) = match &mut known.state {
         State::Served(served) => (act(mpi, served), served.waiting.ended),
+        State::Across(across) => (act_across(mpi, across), across.here.waiting.ended),
         _ => (Err(Stop::Left), None),
     };
     let is_served = outcome != Err(Stop::Left);
@@ -116,7 +132,8 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
         return;
     }
     *state = match agreement::agree(mpi, handle) {
-        Some(served) => State::Served(Box::new(served)),
+        Some(Agreed::Here(served)) => State::Served(served),
+        Some(Agreed::Across(across)) => State::Across(across),
         None => State::Left,
     };
 }
@@ -207,7 +224,13 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         published::show_gone(&earlier);
         drop(earlier);
         // What it holds calls the MPI when it goes.
-        known.state = State::Gone;
+        let state = mem::replace(&mut known.state, State::Gone);
+        if let (State::Across(across), false) = (state, is_end)
+            && let Some(mut leaders) = across.leaders
+        {
+            // SAFETY: a communicator of ours, which all leaders free now.
+            unsafe { (mpi.functions.free_communicator)(&mut leaders) };
+        }
     }
     if is_end {
         lock(&EARLIER).tell();

@@ -6,7 +6,6 @@ use std::ffi::{c_int, c_void};
 
 use weft_collectives::{Blocks, Uneven};
 
-use crate::agreement::Served;
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
@@ -14,6 +13,7 @@ use crate::limits::{are_read_in_place, within};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, unless_refused};
 use crate::parts::Described;
+use crate::served::Served;
 use crate::shares::{given, given_in_place, or_refuse};
 
 /// MPI_Scatter: `send` describes one block; `None` leaves it to the MPI, here and below.

@@ -74,6 +74,14 @@ functions! {
     set_attribute = c"PMPI_Comm_set_attr": fn(Handle, c_int, *mut c_void);
     /// MPI_Comm_call_errhandler.
     call_error_handler = c"PMPI_Comm_call_errhandler": fn(Handle, c_int);
+    /// MPI_Comm_split.
+    split = c"PMPI_Comm_split": fn(Handle, c_int, c_int, *mut Handle);
+    /// MPI_Comm_free.
+    free_communicator = c"PMPI_Comm_free": fn(*mut Handle);
+    /// MPI_Barrier.
+    barrier = c"PMPI_Barrier": fn(Handle);
+    /// MPI_Bcast.
+    broadcast = c"PMPI_Bcast": fn(*mut c_void, c_int, Handle, c_int, Handle);
     /// MPI_Allgather.
     allgather = c"PMPI_Allgather":
         fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);

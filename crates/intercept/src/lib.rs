@@ -8,7 +8,8 @@
 //!
 //! One MPI_Allreduce down: [`entries`] (the MPI's name) -> [`reduction`] (is it a type and an
 //! operation that Weft knows) -> [`communicators`] (what is known of the communicator; at its first
-//! calls [`agreement`], in which all its ranks agree) -> crates/collectives. Whatever is not served
+//! calls [`agreement`], in which all its ranks agree, and [`served`], what comes of that) ->
+//! crates/collectives, or [`across`] where the ranks are on several hosts. Whatever is not served
 //! goes on to the next definition of the same name: the MPI's, or another tool's.
 //!
 //! Whether a call is served depends only on what the standard says is equal on all ranks: the
@@ -25,6 +26,7 @@
 //! counts; [`functions`] are those that this library calls itself, [`next`] those that it stands
 //! before.
 
+pub mod across;
 pub mod agreement;
 pub mod buffers;
 pub mod calls;
@@ -43,5 +45,6 @@ pub mod parts;
 pub mod published;
 pub mod reach;
 pub mod reduction;
+pub mod served;
 pub mod shares;
 pub mod waiting;

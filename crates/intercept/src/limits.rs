@@ -6,11 +6,11 @@
 
 use weft_mpi_abi::Abi;
 
-use crate::agreement::Served;
 use crate::buffers::LONGEST_BYTES;
 use crate::calls::Call;
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
+use crate::served::Served;
 
 /// The longest block of one rank, or for all of them. Measured
 /// (docs/lab/2026-11-24-collectives-under-four-mpis.md).

@@ -6,14 +6,15 @@ use std::ffi::c_int;
 
 use weft_collectives::{Blocks, Uneven};
 
-use crate::agreement::Served;
+use crate::across::Across;
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
-use crate::communicators::serve;
+use crate::communicators::{serve, serve_all};
 use crate::limits::{are_read_in_place, within};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop, unless_refused};
 use crate::parts::{Described, Parts};
+use crate::served::Served;
 use crate::shares::{given, given_in_place, or_refuse};
 
 /// MPI_Barrier; `None` leaves it to the MPI, here and below.
@@ -22,11 +23,12 @@ use crate::shares::{given, given_in_place, or_refuse};
 /// The arguments are a call's of the program, here and below.
 #[inline]
 pub unsafe fn barrier(communicator: usize) -> Option<c_int> {
-    serve(Call::Barrier, communicator, |_, served| {
+    let here = |_: &'static Mpi, served: &mut Served| {
         served.team.barrier(&mut served.waiting)?;
         served.waiting.progress();
         Ok(())
-    })
+    };
+    serve_all(Call::Barrier, communicator, here, |mpi, across| across.barrier(mpi))
 }
 
 /// MPI_Bcast.
@@ -35,7 +37,15 @@ pub unsafe fn barrier(communicator: usize) -> Option<c_int> {
 /// As [`barrier`].
 #[inline]
 pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<c_int> {
-    serve(Call::Bcast, communicator, |mpi, served| {
+    let across = |mpi: &Mpi, across: &mut Across| {
+        let data = data.checked(mpi)?;
+        if data.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the program's promise about the data.
+        unsafe { across.broadcast(mpi, data, root) }
+    };
+    let here = |mpi: &'static Mpi, served: &mut Served| {
         let root = served.root(root)?;
         let data = data.checked(mpi)?;
         if data.bytes == 0 {
@@ -66,7 +76,8 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
         }
         // SAFETY: as above.
         unsafe { data.written(mpi, &bytes) }
-    })
+    };
+    serve_all(Call::Bcast, communicator, here, across)
 }
 
 /// [`broadcast`] of long data.

@@ -7,14 +7,15 @@ use std::ffi::{c_int, c_void};
 use weft_collectives::{Block, Blocks, Reduction};
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::agreement::Served;
+use crate::across::{Across, Terms};
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
-use crate::communicators::serve;
+use crate::communicators::{serve, serve_all};
 use crate::limits::{are_read_in_place, within};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::List;
+use crate::served::Served;
 
 /// What is combined and how.
 ///
@@ -82,7 +83,34 @@ pub unsafe fn whole(
     data: Data,
     operation: usize,
 ) -> Option<c_int> {
-    serve(call, communicator, |mpi, served| {
+    let across = |mpi: &Mpi, across: &mut Across| {
+        let (checked, reduction) = terms(mpi, data, operation)?;
+        if checked.bytes == 0 {
+            return Ok(());
+        }
+        let buffers = Pair {
+            send,
+            send_bytes: checked.bytes,
+            receive: data.address(),
+            receive_bytes: checked.bytes,
+        };
+        buffers.check()?;
+        if call != Call::Allreduce {
+            return Err(Stop::Left);
+        }
+        // SAFETY: the program's promise about both buffers, and a predefined type.
+        let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
+        let terms = Terms {
+            send,
+            recv,
+            reduction,
+            count: (checked.bytes / reduction.size_bytes()) as c_int,
+            kind: mpi.handle(data.kind()),
+            operation: mpi.handle(operation),
+        };
+        across.allreduce(mpi, terms)
+    };
+    let here = |mpi: &'static Mpi, served: &mut Served| {
         let (checked, reduction) = terms(mpi, data, operation)?;
         if checked.bytes == 0 {
             return Ok(());
@@ -107,7 +135,8 @@ pub unsafe fn whole(
             _ => team.allreduce(waiting, send, recv, reduction)?,
         }
         Ok(())
-    })
+    };
+    serve_all(call, communicator, here, across)
 }
 
 /// MPI_Reduce: `data` is where the result goes, at the root.

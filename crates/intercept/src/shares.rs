@@ -3,10 +3,10 @@
 
 use weft_collectives::Uneven;
 
-use crate::agreement::Served;
 use crate::buffers::{Bytes, Checked, Data};
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
+use crate::served::Served;
 
 /// What a rank gives; `None` if that lies in its other buffer.
 ///

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A communicator whose ranks meet in shared memory, as one of them sees it. Made by agreement, in
+//! which all its ranks agree; used by all that serve a call.
+
+use std::ffi::c_int;
+
+use weft_collectives::{Direct, Team};
+use weft_os::map::RawMap;
+
+use crate::outcome::Stop;
+use crate::reach::Memories;
+use crate::waiting::Waiting;
+
+/// One rank's end of a communicator that is served. The team goes before what it lies in.
+#[derive(Debug)]
+pub struct Served {
+    /// The algorithms.
+    pub team: Team,
+    /// What is done while they wait.
+    pub waiting: Waiting,
+    /// The ranks' memory, where all share theirs.
+    pub memories: Option<Memories>,
+    /// What it all lies in.
+    pub segment: RawMap,
+}
+
+impl Served {
+    /// The algorithms that read the ranks' data in place, and what is done while they wait.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if not all ranks share their memory.
+    #[inline]
+    pub fn direct(&mut self) -> Result<(Direct<'_>, &mut Waiting), Stop> {
+        let memories = self.memories.as_mut().ok_or(Stop::Left)?;
+        Ok((Direct::new(&mut self.team, memories), &mut self.waiting))
+    }
+
+    /// A root as the program passed it.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if the MPI must refuse it.
+    #[inline]
+    pub fn root(&self, passed: c_int) -> Result<usize, Stop> {
+        let root = usize::try_from(passed).ok();
+        root.filter(|&root| root < self.team.ranks())
+            .ok_or(Stop::Left)
+    }
+}
