@@ -35,6 +35,9 @@ pub(crate) enum Kind {
     ReduceScatter,
     Scan,
     Exscan,
+    Report,
+    /// No call: others that wait for one see that there will be none.
+    Abandon,
     /// Set for a call whose ranks name lengths of their own.
     Uneven = 0x10,
 }
@@ -121,6 +124,31 @@ impl Team {
     pub fn barrier(&mut self, wait: &mut dyn Wait) -> Result<(), Fault> {
         self.begin(Kind::Barrier as u8, 0, 0)?;
         barrier::run(&mut self.exchange, wait)
+    }
+
+    /// Returns at once, but at `root`, where it returns once all ranks have called it. Fast path.
+    ///
+    /// # Errors
+    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Ranks`] if there is no such root.
+    pub fn report(&mut self, wait: &mut dyn Wait, root: usize) -> Result<(), Fault> {
+        self.check_root(root)?;
+        self.begin(Kind::Report as u8, root, 0)?;
+        barrier::report(&mut self.exchange, wait, root)
+    }
+
+    /// Ends the team: whoever waits for what this rank publishes next gets [`Fault::Mismatch`], and
+    /// all later calls of this rank fail. For ranks that cannot carry on what others wait for.
+    pub fn abandon(&mut self, wait: &mut dyn Wait) {
+        if self.begin(Kind::Abandon as u8, 0, 0).is_err() {
+            return;
+        }
+        let step = self.exchange.next_step();
+        // A flag that does not open belongs to a rank that has ended.
+        if self.exchange.open(wait, step).is_ok() {
+            let nothing = BytesView::from_slice(&[]);
+            self.exchange.publish_inline(step, nothing);
+        }
+        self.exchange.give_up(Fault::Stopped);
     }
 
     /// Brings the bytes of `root` to all ranks. Fast path.

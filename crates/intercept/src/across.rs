@@ -5,14 +5,14 @@
 
 use std::ffi::c_int;
 
-use weft_collectives::Reduction;
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::buffers::{Bytes, Checked};
-use crate::functions::Handle;
+use crate::buffers::Checked;
+use crate::leaders::{Leaders, Terms};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::served::Served;
+use crate::waiting::Waiting;
 
 /// The leader's rank on its host.
 const LEADER: usize = 0;
@@ -24,8 +24,8 @@ pub struct Across {
     pub here: Served,
     /// Each rank's host and its rank there.
     pub places: Vec<Place>,
-    /// The leaders' communicator, in the order of hosts; none on other ranks.
-    pub leaders: Option<Handle>,
+    /// This rank's end of what the leaders have in common; none on other ranks.
+    pub leaders: Option<Leaders>,
     /// This rank's place.
     pub own: Place,
 }
@@ -40,9 +40,9 @@ pub struct Place {
 }
 
 /// The places of ranks on these hosts, one for each rank, whatever identifies a host.
-pub fn places(hosts: &[u32]) -> Vec<Place> {
-    let mut seen: Vec<(u32, usize)> = Vec::new();
-    let place = |host: &u32| {
+pub fn places<Host: Copy + PartialEq>(hosts: &[Host]) -> Vec<Place> {
+    let mut seen: Vec<(Host, usize)> = Vec::new();
+    let place = |host: &Host| {
         let found = seen.iter().position(|(one, _)| one == host);
         let at = found.unwrap_or_else(|| {
             seen.push((*host, 0));
@@ -56,25 +56,36 @@ pub fn places(hosts: &[u32]) -> Vec<Place> {
 }
 
 impl Across {
-    /// What the leaders do; all ranks of this host hear how it ended.
-    fn among_leaders(&mut self, act: impl FnOnce(Handle) -> c_int) -> Outcome {
-        let mut word = [self.leaders.map_or(0, act) as u32 as u64];
-        let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
-        team.bcast(waiting, BytesViewMut::from_words(&mut word), LEADER)?;
-        match word[0] as u32 as c_int {
-            0 => Ok(()),
-            code => Err(Stop::Code(code)),
+    /// What the leaders do among each other. If it fails, the other ranks' call fails, too.
+    fn among_leaders(
+        &mut self,
+        act: impl FnOnce(&mut Leaders, &mut Waiting) -> Outcome,
+    ) -> Outcome {
+        let Some(leaders) = &mut self.leaders else {
+            return Ok(());
+        };
+        let outcome = act(leaders, &mut self.here.waiting);
+        if outcome.is_err() {
+            self.here.team.abandon(&mut self.here.waiting);
         }
+        outcome
+    }
+
+    /// Brings bytes of a rank of this host to all of them.
+    fn bring(&mut self, bytes: BytesViewMut<'_>, root: usize) -> Outcome {
+        let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
+        Ok(team.bcast(waiting, bytes, root)?)
     }
 
     /// MPI_Barrier.
     ///
     /// # Errors
-    /// [`Stop::Code`] of the leaders' call, [`Stop::Fault`], here and below.
+    /// [`Stop::Code`] of the leaders' messages, [`Stop::Fault`], here and below.
     pub fn barrier(&mut self, mpi: &Mpi) -> Outcome {
-        self.here.team.barrier(&mut self.here.waiting)?;
-        // SAFETY: a communicator of ours, which all leaders call now, here and below.
-        self.among_leaders(|leaders| unsafe { (mpi.functions.barrier)(leaders) })
+        self.here.team.report(&mut self.here.waiting, LEADER)?;
+        self.among_leaders(|leaders, waiting| leaders.barrier(mpi, waiting))?;
+        let mut word = [0];
+        self.bring(BytesViewMut::from_words(&mut word), LEADER)
     }
 
     /// MPI_Bcast.
@@ -97,77 +108,44 @@ impl Across {
                 false => data.room(),
             }
         };
+        // SAFETY: as above.
+        let mut view = unsafe { bytes.view_mut() };
+        let length_bytes = view.length_bytes();
         let is_at_root = self.own.host == root.host;
         if is_at_root {
-            // SAFETY: as above.
-            self.bring(unsafe { bytes.view_mut() }, root.rank)?;
+            self.bring(view.part(0, length_bytes), root.rank)?;
         }
-        // SAFETY: as above.
-        let base = unsafe { bytes.view_mut().base() };
-        // SAFETY: as above; the bytes are as many on all leaders.
-        self.among_leaders(|leaders| unsafe {
-            let (count, host) = (data.bytes as c_int, root.host as c_int);
-            (mpi.functions.broadcast)(base.cast(), count, mpi.datatypes.byte, host, leaders)
-        })?;
+        let whole = view.part(0, length_bytes);
+        self.among_leaders(|leaders, waiting| leaders.broadcast(mpi, waiting, whole, root.host))?;
         if !is_at_root {
-            // SAFETY: as above.
-            self.bring(unsafe { bytes.view_mut() }, LEADER)?;
+            self.bring(view, LEADER)?;
         }
-        match (is_root, &bytes) {
+        match is_root {
+            true => Ok(()),
             // SAFETY: as above.
-            (false, Bytes::Copy(_)) => unsafe { data.written(mpi, &bytes) },
-            _ => Ok(()),
+            false => unsafe { data.written(mpi, &bytes) },
         }
-    }
-
-    /// Brings bytes of a rank of this host to all of them.
-    fn bring(&mut self, bytes: BytesViewMut<'_>, root: usize) -> Outcome {
-        let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
-        Ok(team.bcast(waiting, bytes, root)?)
     }
 
     /// MPI_Allreduce: each host's ranks for its leader, then the leaders, then back.
     ///
     /// # Errors
     /// As above.
-    pub fn allreduce(&mut self, mpi: &Mpi, terms: Terms<'_>) -> Outcome {
-        let Terms {
-            send,
-            mut recv,
-            reduction,
-            count,
-            kind,
-            operation,
-        } = terms;
+    pub fn allreduce(
+        &mut self,
+        mpi: &Mpi,
+        send: Option<BytesView<'_>>,
+        mut recv: BytesViewMut<'_>,
+        terms: &Terms,
+    ) -> Outcome {
         let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
         let length_bytes = recv.length_bytes();
-        team.reduce(waiting, send, recv.part(0, length_bytes), reduction, LEADER)?;
-        let base = recv.base();
-        self.among_leaders(|leaders| {
-            let in_place = mpi.abi.in_place() as *const std::ffi::c_void;
-            let allreduce = mpi.functions.allreduce;
-            // SAFETY: the buffer has room for so many elements; all leaders call now.
-            unsafe { allreduce(in_place, base.cast(), count, kind, operation, leaders) }
-        })?;
+        let sum = recv.part(0, length_bytes);
+        team.reduce(waiting, send, sum, terms.reduction, LEADER)?;
+        let mut sum = recv.part(0, length_bytes);
+        self.among_leaders(|leaders, waiting| leaders.allreduce(mpi, waiting, &mut sum, terms))?;
         self.bring(recv, LEADER)
     }
-}
-
-/// A reduction's arguments.
-#[derive(Debug)]
-pub struct Terms<'a> {
-    /// What this rank gives; none if that lies in `recv`.
-    pub send: Option<BytesView<'a>>,
-    /// Where the result goes.
-    pub recv: BytesViewMut<'a>,
-    /// What is done with it.
-    pub reduction: Reduction,
-    /// The same in the MPI's words: elements.
-    pub count: c_int,
-    /// Their type.
-    pub kind: Handle,
-    /// The operation.
-    pub operation: Handle,
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use weft_os::region_file::{create_memfd, may_be_mapped};
 
 use crate::across::{self, Across, Place};
 use crate::functions::Handle;
+use crate::leaders::Leaders;
 use crate::mpi::Mpi;
 use crate::reach::{self, Memories};
 use crate::served::Served;
@@ -67,7 +68,14 @@ struct Card {
     shares_cores: bool,
     /// What its process shares.
     heap: [u64; 4],
+    /// The only processor that it may run on, counted from 1; 0 if there are several.
+    processor: u64,
+    /// Which kernel it runs under, as far as that is known.
+    boot: u64,
 }
+
+/// What tells one host from another: ranks of one may map each other's memory.
+type Host = (u64, u32);
 
 impl Card {
     fn words(&self) -> [u64; CARD_WORDS] {
@@ -83,8 +91,8 @@ impl Card {
             descriptor,
             inode,
             place,
-            0,
-            0,
+            self.processor,
+            self.boot,
         ]
     }
 
@@ -100,7 +108,13 @@ impl Card {
             nonce: words[4],
             shares_cores: words[5] != 0,
             heap: [words[6], words[7], words[8], words[9]],
+            processor: words[10],
+            boot: words[11],
         }
+    }
+
+    fn host(&self) -> Host {
+        (self.boot, self.process.namespace)
     }
 }
 
@@ -127,15 +141,14 @@ pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Agreed> {
     let standing = standing(mpi, communicator)?;
     let (file, card) = own_card(standing);
     let cards = exchange(mpi, communicator, standing, card)?;
-    let hosts: Vec<u32> = cards.iter().map(|card| card.process.namespace).collect();
+    let hosts: Vec<Host> = cards.iter().map(Card::host).collect();
     if hosts.iter().any(|host| *host != hosts[0]) {
         drop(file);
         return agree_across(mpi, communicator, standing, &hosts).map(Agreed::Across);
     }
     // Measured: where ranks share cores, Open MPI's messages over Weft take less time than a
     // meeting of all (docs/lab/2026-11-24-collectives-under-four-mpis.md).
-    let shares_cores = cards.first().is_some_and(|first| first.shares_cores);
-    if shares_cores && mpi.abi == Abi::OpenMpi && !standing.asked.always {
+    if share_cores(&cards) && mpi.abi == Abi::OpenMpi && !standing.asked.always {
         return None;
     }
     let served = join(mpi, standing, &cards);
@@ -150,12 +163,15 @@ fn agree_across(
     mpi: &'static Mpi,
     communicator: Handle,
     standing: Standing,
-    hosts: &[u32],
+    hosts: &[Host],
 ) -> Option<Box<Across>> {
     let places = across::places(hosts);
     let own = *places.get(standing.rank)?;
     let hosts_with_more = places.iter().any(|place| place.rank > 0);
-    if !standing.asked.always || !hosts_with_more || hosts.contains(&0) {
+    if !standing.asked.always
+        || !hosts_with_more
+        || hosts.iter().any(|(_, namespace)| *namespace == 0)
+    {
         return None;
     }
     let is_here = |at: &usize| places[*at].host == own.host;
@@ -173,6 +189,7 @@ fn agree_across(
         .map(|(_, card)| card)
         .collect();
     let served = join(mpi, here, &cards);
+    let host_count = places.iter().filter(|place| place.rank == 0).count();
     let leaders = split(mpi, communicator, own);
     let can = match leaders {
         Some(_) => Can::of(served.as_ref()),
@@ -183,7 +200,7 @@ fn agree_across(
     Some(Box::new(Across {
         here: all_can.of_what(served)?,
         places,
-        leaders: leaders?.filter(|_| own.rank == 0),
+        leaders: leaders?.map(|leaders| Leaders::new(leaders, own.host, host_count)),
         own,
     }))
 }
@@ -249,6 +266,29 @@ fn segment_name(nonce: u64) -> String {
     format!("weft-mpi-{LAYOUT_VERSION}-{nonce:016x}")
 }
 
+/// Whether ranks of one host, who have shown these cards, share cores; alike on all of them. A rank
+/// that is bound to one processor takes itself to be alone there.
+fn share_cores(cards: &[Card]) -> bool {
+    let bound = |card: &&Card| card.processor != 0;
+    let mut processors: Vec<u64> = cards
+        .iter()
+        .filter(bound)
+        .map(|one| one.processor)
+        .collect();
+    let bound_count = processors.len();
+    processors.sort_unstable();
+    processors.dedup();
+    processors.len() < bound_count || cards.iter().any(|card| card.shares_cores)
+}
+
+/// A number for the kernel that runs here, from random(4)'s boot_id; 0 if that cannot be read.
+fn boot_number() -> u64 {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    let number = u128::from_str_radix(&digits, 16).unwrap_or(0);
+    (number >> 64) as u64 ^ number as u64
+}
+
 /// What this rank tells; the first one makes the segment.
 fn own_card(standing: Standing) -> (Option<OwnedFd>, Card) {
     let mut card = Card {
@@ -258,6 +298,8 @@ fn own_card(standing: Standing) -> (Option<OwnedFd>, Card) {
         nonce: 0,
         shares_cores: cpu::ranks_share_cores(),
         heap: reach::own_words(),
+        processor: cpu::only_processor().map_or(0, |processor| u64::from(processor) + 1),
+        boot: boot_number(),
     };
     if standing.rank != 0 {
         return (None, card);
@@ -299,9 +341,7 @@ fn exchange(mpi: &Mpi, communicator: Handle, standing: Standing, card: Card) -> 
 /// Maps the segment, if this rank can.
 fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served> {
     let first = cards.first()?;
-    let can_meet = |card: &Card| {
-        card.version == LAYOUT_VERSION && card.process.namespace == first.process.namespace
-    };
+    let can_meet = |card: &Card| card.version == LAYOUT_VERSION && card.host() == first.host();
     if first.process.namespace == 0 || !cards.iter().all(can_meet) {
         return None;
     }
@@ -312,15 +352,15 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     let map = Some(file.as_fd()).filter(|&file| may_be_mapped(file));
     let map = RawMap::new(map?, bytes).ok()?;
     let base = NonNull::new(map.base())?;
-    // All ranks use the first one's view of the machine.
-    let shape = Shape::flat(standing.ranks, first.shares_cores);
+    let shares_cores = share_cores(cards);
+    let shape = Shape::flat(standing.ranks, shares_cores);
     // SAFETY: the mapping has the length that the team asks for, was all zero when the first rank
     // made it, and lives as long as the team; nothing else refers to it.
     let team = unsafe { Team::attach(base, standing.ranks, standing.rank, &shape) }.ok()?;
     let memory = cards.iter().map(|card| (card.process.pid, card.heap));
     let memories = Memories::map(standing.rank, memory);
     let others = cards.iter().map(|card| card.process).collect();
-    let waiting = Waiting::new(mpi, others, first.shares_cores)?;
+    let waiting = Waiting::new(mpi, others, shares_cores)?;
     Some(Served {
         team,
         waiting,
@@ -403,7 +443,26 @@ mod tests {
             nonce: u64::MAX,
             shares_cores: true,
             heap: [1, 2, 3, 4],
+            processor: 5,
+            boot: 6,
         };
         assert_eq!(Card::of_words(&card.words()), card);
+    }
+
+    #[test]
+    fn ranks_that_are_bound_to_the_same_processor_share_it() {
+        let card = |processor, shares_cores| Card {
+            shares_cores,
+            processor,
+            ..Card::of_words(&[0; CARD_WORDS])
+        };
+        assert!(!share_cores(&[card(1, false), card(2, false)]));
+        assert!(!share_cores(&[card(0, false), card(0, false)]));
+        assert!(share_cores(&[
+            card(2, false),
+            card(1, false),
+            card(2, false)
+        ]));
+        assert!(share_cores(&[card(0, false), card(0, true)]));
     }
 }

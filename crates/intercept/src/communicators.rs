@@ -226,10 +226,9 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         // What it holds calls the MPI when it goes.
         let state = mem::replace(&mut known.state, State::Gone);
         if let (State::Across(across), false) = (state, is_end)
-            && let Some(mut leaders) = across.leaders
+            && let Some(leaders) = across.leaders
         {
-            // SAFETY: a communicator of ours, which all leaders free now.
-            unsafe { (mpi.functions.free_communicator)(&mut leaders) };
+            leaders.free(mpi);
         }
     }
     if is_end {

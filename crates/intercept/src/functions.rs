@@ -78,10 +78,14 @@ functions! {
     split = c"PMPI_Comm_split": fn(Handle, c_int, c_int, *mut Handle);
     /// MPI_Comm_free.
     free_communicator = c"PMPI_Comm_free": fn(*mut Handle);
-    /// MPI_Barrier.
-    barrier = c"PMPI_Barrier": fn(Handle);
     /// MPI_Bcast.
     broadcast = c"PMPI_Bcast": fn(*mut c_void, c_int, Handle, c_int, Handle);
+    /// MPI_Isend.
+    send = c"PMPI_Isend":
+        fn(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+    /// MPI_Irecv.
+    receive = c"PMPI_Irecv":
+        fn(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     /// MPI_Allgather.
     allgather = c"PMPI_Allgather":
         fn(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);

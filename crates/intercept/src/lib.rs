@@ -9,7 +9,8 @@
 //! One MPI_Allreduce down: [`entries`] (the MPI's name) -> [`reduction`] (is it a type and an
 //! operation that Weft knows) -> [`communicators`] (what is known of the communicator; at its first
 //! calls [`agreement`], in which all its ranks agree, and [`served`], what comes of that) ->
-//! crates/collectives, or [`across`] where the ranks are on several hosts. Whatever is not served
+//! crates/collectives, or [`across`] where the ranks are on several hosts, with [`leaders`]' messages
+//! between those. Whatever is not served
 //! goes on to the next definition of the same name: the MPI's, or another tool's.
 //!
 //! Whether a call is served depends only on what the standard says is equal on all ranks: the
@@ -21,7 +22,8 @@
 //! in common; [`reach`] is the ranks' memory, where long data are read. [`mpi`] finds the MPI of
 //! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
 //! describe and [`parts`] blocks with places of their own; [`limits`] says how long data may be;
-//! [`waiting`] drives the MPI while a rank waits; [`outcome`] says how a call ends; [`calls`] are
+//! [`waiting`] drives the MPI while a rank waits, and [`turns`] offers its processor to
+//! others; [`outcome`] says how a call ends; [`calls`] are
 //! counted for `weft run`, and [`published`] for `weft top`; [`large`] is for MPIs without large
 //! counts; [`functions`] are those that this library calls itself, [`next`] those that it stands
 //! before.
@@ -36,6 +38,7 @@ pub mod entries;
 pub mod exchange;
 pub mod functions;
 pub mod large;
+pub mod leaders;
 pub mod limits;
 pub mod movement;
 pub mod mpi;
@@ -47,4 +50,5 @@ pub mod reach;
 pub mod reduction;
 pub mod served;
 pub mod shares;
+pub mod turns;
 pub mod waiting;

@@ -28,7 +28,9 @@ pub unsafe fn barrier(communicator: usize) -> Option<c_int> {
         served.waiting.progress();
         Ok(())
     };
-    serve_all(Call::Barrier, communicator, here, |mpi, across| across.barrier(mpi))
+    serve_all(Call::Barrier, communicator, here, |mpi, across| {
+        across.barrier(mpi)
+    })
 }
 
 /// MPI_Bcast.

@@ -7,10 +7,11 @@ use std::ffi::{c_int, c_void};
 use weft_collectives::{Block, Blocks, Reduction};
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::across::{Across, Terms};
+use crate::across::Across;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
+use crate::leaders::Terms;
 use crate::limits::{are_read_in_place, within};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
@@ -101,14 +102,12 @@ pub unsafe fn whole(
         // SAFETY: the program's promise about both buffers, and a predefined type.
         let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
         let terms = Terms {
-            send,
-            recv,
             reduction,
             count: (checked.bytes / reduction.size_bytes()) as c_int,
             kind: mpi.handle(data.kind()),
             operation: mpi.handle(operation),
         };
-        across.allreduce(mpi, terms)
+        across.allreduce(mpi, send, recv, &terms)
     };
     let here = |mpi: &'static Mpi, served: &mut Served| {
         let (checked, reduction) = terms(mpi, data, operation)?;

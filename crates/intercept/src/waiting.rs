@@ -8,13 +8,14 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_collectives::{Stopped, Wait};
+use weft_collectives::{Fault, Stopped, Wait};
 use weft_os::clock::monotonic_ns;
 use weft_os::process_id::ProcessId;
-use weft_os::sleep::yield_now;
 
 use crate::functions::{Functions, Handle};
 use crate::mpi::Mpi;
+use crate::outcome::{Outcome, Stop};
+use crate::turns::Turns;
 
 /// How often a rank that waits looks whether the others live. Chosen: an ended rank is noticed
 /// within a tenth of a second, and a look at one process takes ten microseconds.
@@ -48,6 +49,7 @@ pub struct Waiting {
     others: Vec<ProcessId>,
     /// Ranks have to share processors.
     shares_cores: bool,
+    turns: Turns,
     calls: u32,
     next_check_ns: u64,
     /// The rank whose process has ended.
@@ -81,6 +83,7 @@ impl Waiting {
             own: ProcessId::own(),
             others,
             shares_cores,
+            turns: Turns::NEW,
             calls: 0,
             next_check_ns: 0,
             ended: None,
@@ -96,6 +99,41 @@ impl Waiting {
         // SAFETY: our own request, which no other thread tests: a communicator has one call at a
         // time.
         unsafe { (self.mpi.test)(&mut self.request, &mut flag, status) };
+    }
+
+    /// Has the MPI complete requests, and waits for them as for the other ranks of the host.
+    ///
+    /// # Errors
+    /// [`Stop::Code`], and [`Stop::Fault`] if a rank of the host has ended.
+    pub fn until_complete(&mut self, requests: &mut [Handle]) -> Outcome {
+        let status = self.status_ignore as *mut c_void;
+        for request in requests {
+            for spins in 0.. {
+                let mut flag = 0;
+                // SAFETY: the caller's own request, and a place of ours.
+                match unsafe { (self.mpi.test)(request, &mut flag, status) } {
+                    0 if flag != 0 => break,
+                    0 => self.leave_to_others(spins).map_err(Fault::from)?,
+                    code => return Err(Stop::Code(code)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What comes behind each call for progress.
+    fn leave_to_others(&mut self, spins: u32) -> Result<(), Stopped> {
+        self.calls = self.calls.wrapping_add(1);
+        let offers = self.shares_cores
+            || spins > SPINS_IN_VAIN
+            || (spins > SPINS_ALONE && self.calls % CALLS_PER_OFFER == 0);
+        if offers {
+            self.turns.offer();
+        }
+        if self.calls % CALLS_PER_LOOK == 0 {
+            return self.look_after_others();
+        }
+        Ok(())
     }
 
     fn look_after_others(&mut self) -> Result<(), Stopped> {
@@ -120,20 +158,10 @@ impl Waiting {
 
 impl Wait for Waiting {
     fn pause(&mut self, spins: u32) -> Result<(), Stopped> {
-        self.calls = self.calls.wrapping_add(1);
         if !self.shares_cores || self.calls % YIELDS_PER_PROGRESS == 0 {
             self.progress();
         }
-        let offers = self.shares_cores
-            || spins > SPINS_IN_VAIN
-            || (spins > SPINS_ALONE && self.calls % CALLS_PER_OFFER == 0);
-        if offers {
-            yield_now();
-        }
-        if self.calls % CALLS_PER_LOOK == 0 {
-            return self.look_after_others();
-        }
-        Ok(())
+        self.leave_to_others(spins)
     }
 }
 

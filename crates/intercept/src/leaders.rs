@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the hosts' first ranks, their leaders, say to each other: messages of the MPI, on a
+//! communicator of their own. Made by agreement, called by across.
+//!
+//! Short data go by algorithms of this file, because a leader that waits in the MPI's own
+//! collectives spins, beside the ranks that it should make way for where they share cores. Long
+//! data go by the MPI's collectives. Sources: Hensgen, Finkel and Manber 1988 (dissemination);
+//! Thakur, Rabenseifner and Gropp 2005 (binomial tree, recursive doubling).
+
+use std::ffi::{c_int, c_void};
+
+use weft_collectives::Reduction;
+use weft_memory::{BytesView, BytesViewMut};
+
+use crate::functions::Handle;
+use crate::mpi::Mpi;
+use crate::outcome::{Outcome, Stop};
+use crate::waiting::Waiting;
+
+/// The longest data that go by the algorithms of this file. Chosen: beyond, the MPI's own split the
+/// data among the leaders, which sends fewer bytes.
+const LONGEST_BYTES: usize = 32 * 1024;
+
+/// The communicator is nobody else's, and messages between two ranks keep their order.
+const TAG: c_int = 0;
+
+/// One leader's end of all leaders' communicator.
+#[derive(Debug)]
+pub struct Leaders {
+    communicator: Handle,
+    /// Which of the hosts.
+    own: usize,
+    hosts: usize,
+    /// Room for another leader's data.
+    room: Vec<u8>,
+}
+
+/// What goes to another leader and what comes from one, in one step.
+struct Step<'a> {
+    send: Option<(usize, BytesView<'a>)>,
+    receive: Option<(usize, BytesViewMut<'a>)>,
+}
+
+impl Leaders {
+    /// The leader of host `own` of `hosts`, which is also its rank in the communicator.
+    pub fn new(communicator: Handle, own: usize, hosts: usize) -> Self {
+        Self {
+            communicator,
+            own,
+            hosts,
+            room: Vec::new(),
+        }
+    }
+
+    /// Gives the communicator back; all leaders do.
+    pub fn free(mut self, mpi: &Mpi) {
+        // SAFETY: a communicator of ours.
+        unsafe { (mpi.functions.free_communicator)(&mut self.communicator) };
+    }
+
+    /// Sends and receives.
+    ///
+    /// # Errors
+    /// [`Stop::Code`] and [`Stop::Fault`], here and below.
+    fn step(&self, mpi: &Mpi, waiting: &mut Waiting, step: Step<'_>) -> Outcome {
+        let Step { send, receive } = step;
+        let byte = mpi.datatypes.byte;
+        let mut requests = [0; 2];
+        let mut count = 0;
+        if let Some((from, mut room)) = receive {
+            let bytes = room.length_bytes() as c_int;
+            // SAFETY: room of that length, which is waited for below.
+            let code = unsafe {
+                let (base, request) = (room.base().cast(), &mut requests[count]);
+                let receive = mpi.functions.receive;
+                receive(
+                    base,
+                    bytes,
+                    byte,
+                    from as c_int,
+                    TAG,
+                    self.communicator,
+                    request,
+                )
+            };
+            succeeded(code)?;
+            count += 1;
+        }
+        if let Some((to, data)) = send {
+            let bytes = data.length_bytes() as c_int;
+            // SAFETY: data of that length, which are waited for below.
+            let code = unsafe {
+                let (base, request) = (data.base().cast(), &mut requests[count]);
+                (mpi.functions.send)(
+                    base,
+                    bytes,
+                    byte,
+                    to as c_int,
+                    TAG,
+                    self.communicator,
+                    request,
+                )
+            };
+            succeeded(code)?;
+            count += 1;
+        }
+        waiting.until_complete(&mut requests[..count])
+    }
+
+    /// Returns once all leaders have called it.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn barrier(&self, mpi: &Mpi, waiting: &mut Waiting) -> Outcome {
+        let mut distance = 1;
+        while distance < self.hosts {
+            let step = Step {
+                send: Some((
+                    (self.own + distance) % self.hosts,
+                    BytesView::from_slice(&[]),
+                )),
+                receive: Some((
+                    (self.own + self.hosts - distance) % self.hosts,
+                    BytesViewMut::from_slice(&mut []),
+                )),
+            };
+            self.step(mpi, waiting, step)?;
+            distance *= 2;
+        }
+        Ok(())
+    }
+
+    /// Brings the data of host `root` to all leaders.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn broadcast(
+        &self,
+        mpi: &Mpi,
+        waiting: &mut Waiting,
+        mut data: BytesViewMut<'_>,
+        root: usize,
+    ) -> Outcome {
+        let length_bytes = data.length_bytes();
+        if length_bytes > LONGEST_BYTES {
+            let (base, count) = (data.base().cast(), length_bytes as c_int);
+            let broadcast = mpi.functions.broadcast;
+            // SAFETY: data of that length on all leaders, who call now.
+            return succeeded(unsafe {
+                let byte = mpi.datatypes.byte;
+                broadcast(base, count, byte, root as c_int, self.communicator)
+            });
+        }
+        // Counted from the root on.
+        let own = (self.own + self.hosts - root) % self.hosts;
+        let host = |at: usize| (at + root) % self.hosts;
+        // A leader hears from the one without its highest bit, and tells those with a higher one.
+        let mut bit = 1;
+        if own != 0 {
+            bit = 1 << own.ilog2();
+            let step = Step {
+                send: None,
+                receive: Some((host(own - bit), data.part(0, length_bytes))),
+            };
+            self.step(mpi, waiting, step)?;
+            bit *= 2;
+        }
+        while own + bit < self.hosts {
+            let step = Step {
+                send: Some((host(own + bit), data.as_view())),
+                receive: None,
+            };
+            self.step(mpi, waiting, step)?;
+            bit *= 2;
+        }
+        Ok(())
+    }
+
+    /// Combines all leaders' data, in the order of hosts, for all of them.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn allreduce(
+        &mut self,
+        mpi: &Mpi,
+        waiting: &mut Waiting,
+        data: &mut BytesViewMut<'_>,
+        terms: &Terms,
+    ) -> Outcome {
+        if data.length_bytes() > LONGEST_BYTES {
+            let in_place = mpi.abi.in_place() as *const c_void;
+            let (base, allreduce) = (data.base().cast(), mpi.functions.allreduce);
+            let Terms {
+                count,
+                kind,
+                operation,
+                ..
+            } = *terms;
+            // SAFETY: data of so many elements on all leaders, who call now.
+            return succeeded(unsafe {
+                allreduce(in_place, base, count, kind, operation, self.communicator)
+            });
+        }
+        let mut room = std::mem::take(&mut self.room);
+        room.resize(data.length_bytes().max(room.len()), 0);
+        let outcome = self.doubling(mpi, waiting, data, (terms.reduction, &mut room));
+        if outcome.is_ok() {
+            self.room = room;
+        } else {
+            // The MPI may still write what it was to receive.
+            std::mem::forget(room);
+        }
+        outcome
+    }
+
+    /// Recursive doubling. Of hosts beyond a power of two each leaves its data to the one before
+    /// it, which brings it the result.
+    fn doubling(
+        &self,
+        mpi: &Mpi,
+        waiting: &mut Waiting,
+        data: &mut BytesViewMut<'_>,
+        (reduction, room): (Reduction, &mut [u8]),
+    ) -> Outcome {
+        let length_bytes = data.length_bytes();
+        let mut room = BytesViewMut::from_slice(room);
+        let mut room = room.part(0, length_bytes);
+        let acting = 1 << self.hosts.ilog2();
+        let pairs = self.hosts - acting;
+        if self.own < 2 * pairs && self.own % 2 == 1 {
+            let send = Some((self.own - 1, data.as_view()));
+            self.step(
+                mpi,
+                waiting,
+                Step {
+                    send,
+                    receive: None,
+                },
+            )?;
+            let receive = Some((self.own - 1, data.part(0, length_bytes)));
+            return self.step(
+                mpi,
+                waiting,
+                Step {
+                    send: None,
+                    receive,
+                },
+            );
+        }
+        if self.own < 2 * pairs {
+            let receive = Some((self.own + 1, room.part(0, length_bytes)));
+            self.step(
+                mpi,
+                waiting,
+                Step {
+                    send: None,
+                    receive,
+                },
+            )?;
+            reduction.combine(data, room.as_view());
+        }
+        let own = self.own - (self.own / 2).min(pairs);
+        let host = |at: usize| at + at.min(pairs);
+        let mut bit = 1;
+        while bit < acting {
+            let other = host(own ^ bit);
+            let step = Step {
+                send: Some((other, data.as_view())),
+                receive: Some((other, room.part(0, length_bytes))),
+            };
+            self.step(mpi, waiting, step)?;
+            if other > self.own {
+                reduction.combine(data, room.as_view());
+            } else {
+                reduction.combine(&mut room, data.as_view());
+                data.fill(0, room.as_view());
+            }
+            bit *= 2;
+        }
+        if self.own < 2 * pairs {
+            let send = Some((self.own + 1, data.as_view()));
+            return self.step(
+                mpi,
+                waiting,
+                Step {
+                    send,
+                    receive: None,
+                },
+            );
+        }
+        Ok(())
+    }
+}
+
+/// What leaders combine and how.
+#[derive(Debug)]
+pub struct Terms {
+    /// In the words of crates/collectives.
+    pub reduction: Reduction,
+    /// In the MPI's: how many elements,
+    pub count: c_int,
+    /// of which type,
+    pub kind: Handle,
+    /// and the operation.
+    pub operation: Handle,
+}
+
+fn succeeded(code: c_int) -> Outcome {
+    match code {
+        0 => Ok(()),
+        code => Err(Stop::Code(code)),
+    }
+}
