@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use weft_collectives::{
-    Blocks, Element, Fault, Operation, Reduction, Shape, Stopped, Team, Wait, segment_bytes,
+    Blocks, Element, Fault, Operation, Reduction, Reductions, Shape, Stopped, Team, Wait,
+    segment_bytes,
 };
 use weft_memory::{BytesView, BytesViewMut};
 

@@ -9,15 +9,14 @@
 
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::arithmetic::Reduction;
 use crate::blocks::Blocks;
-use crate::buffers::{Buffers, Receivers};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::reach::{Reach, Sight};
+use crate::reductions::{Combining, Reductions};
 use crate::segment::Part;
 use crate::sliced::{Sliced, Slices};
-use crate::team::{Kind, Team, combining};
+use crate::team::{Kind, Team};
 use crate::wait::Wait;
 
 /// A team whose ranks may read each other's memory. All calls take long data: more than short data
@@ -225,56 +224,21 @@ impl<'a> Direct<'a> {
         }
         tell_others(exchange, wait, is_shown)
     }
+}
 
-    /// As [`Team::reduce`]. Not refused: data that cannot be read in place go through the segment.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn reduce(
-        &mut self,
-        wait: &mut dyn Wait,
-        send: Option<BytesView<'_>>,
-        recv: BytesViewMut<'_>,
-        reduction: Reduction,
-        root: usize,
-    ) -> Result<(), Fault> {
-        self.team.check_root(root)?;
-        let mut buffers = Buffers { send, recv };
-        if self.team.rank() == root {
-            buffers.check()?;
-        }
-        self.combine(wait, &mut buffers, reduction, Receivers::Only(root))
+/// Not refused: data that cannot be read in place go through the segment.
+impl Reductions for Direct<'_> {
+    fn team(&self) -> &Team {
+        self.team
     }
 
-    /// As [`Team::allreduce`], and [`Self::reduce`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn allreduce(
-        &mut self,
-        wait: &mut dyn Wait,
-        send: Option<BytesView<'_>>,
-        recv: BytesViewMut<'_>,
-        reduction: Reduction,
-    ) -> Result<(), Fault> {
-        let mut buffers = Buffers { send, recv };
-        buffers.check()?;
-        self.combine(wait, &mut buffers, reduction, Receivers::All)
-    }
-
-    fn combine(
-        &mut self,
-        wait: &mut dyn Wait,
-        buffers: &mut Buffers<'_>,
-        reduction: Reduction,
-        receivers: Receivers,
-    ) -> Result<(), Fault> {
-        let length_bytes = buffers.given().length_bytes();
-        let (kind, root) = combining(reduction, receivers);
+    fn combine(&mut self, wait: &mut dyn Wait, mut call: Combining<'_>) -> Result<(), Fault> {
+        let length_bytes = call.buffers.given().length_bytes();
+        let (kind, root) = call.kind_and_root();
         self.team.begin(kind, root, length_bytes)?;
         let (exchange, mut sight) = self.parts();
-        let stays = buffers.send.is_some();
-        let step = show_to_all(exchange, wait, &mut sight, buffers.given(), stays)?;
+        let stays = call.buffers.send.is_some();
+        let step = show_to_all(exchange, wait, &mut sight, call.buffers.given(), stays)?;
         let ranks = exchange.ranks();
         let (mut is_there, mut stay) = (true, true);
         for rank in 0..ranks {
@@ -291,13 +255,13 @@ impl<'a> Direct<'a> {
             exchange,
             wait,
             slices,
-            reduction,
+            reduction: call.reduction,
             sight,
         };
         if is_there && stay && ranks <= ALONE_RANKS {
-            return sliced.run_alone(buffers, receivers);
+            return sliced.run_alone(&mut call.buffers, call.receivers);
         }
-        sliced.run(buffers, receivers)
+        sliced.run(&mut call.buffers, call.receivers)
     }
 }
 
@@ -336,18 +300,7 @@ fn show_from_root(
 
 /// All ranks but the root say that they have read, and the root waits for them. One step.
 fn all_have_read(exchange: &mut Exchange, wait: &mut dyn Wait, root: usize) -> Result<(), Fault> {
-    let step = exchange.next_step();
-    if exchange.rank() == root {
-        for rank in exchange.others() {
-            exchange.heed(wait, rank, step)?;
-        }
-        exchange.all_have_finished(step - 1);
-    } else {
-        exchange.open(wait, step)?;
-        exchange.publish(step);
-    }
-    exchange.finish(step);
-    Ok(())
+    crate::barrier::report(exchange, wait, root)
 }
 
 /// All ranks show their data and hear of all others; answers in which step, for [`Sight::look`].

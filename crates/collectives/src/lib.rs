@@ -10,7 +10,7 @@
 //! Pure above memory: no system call, no lock, no allocation after [`Team::attach`]. In the order
 //! in which a call meets them:
 //!
-//! - [`team`]: the calls; checks arguments. [`fault`]: why a call fails. [`shape`]: what is known
+//! - [`team`]: the calls, and [`reductions`] two of them; checks arguments. [`fault`]: why a call fails. [`shape`]: what is known
 //!   of the machine.
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
@@ -39,6 +39,7 @@ mod pipeline;
 mod posting;
 pub mod reach;
 mod reduce_scatter;
+pub mod reductions;
 mod scan;
 mod segment;
 pub mod shape;
@@ -54,6 +55,7 @@ pub use direct::Direct;
 pub use fault::{Fault, Stopped};
 pub use layout::{LAYOUT_VERSION, RANK_LIMIT, segment_bytes};
 pub use reach::{Reach, Shown};
+pub use reductions::Reductions;
 pub use shape::Shape;
 pub use team::{Team, Uneven};
 pub use wait::Wait;

@@ -11,7 +11,7 @@ use crate::exchange::{Call, Exchange};
 use crate::layout::FLAG_COUNT;
 use crate::segment::model::Shared;
 use crate::wait::{Patience, Wait};
-use crate::{Element, Fault, Operation, Reduction, Shape, Stopped, Team};
+use crate::{Element, Fault, Operation, Reduction, Reductions, Shape, Stopped, Team};
 
 struct Yielding;
 

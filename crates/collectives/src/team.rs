@@ -19,7 +19,7 @@ use crate::segment::Segment;
 use crate::shape::Shape;
 use crate::spreading::{self, Givers, Spreading, Taken};
 use crate::wait::{Patience, Wait};
-use crate::{agreement, allreduce, barrier, bcast, pipeline};
+use crate::{agreement, barrier, bcast, pipeline};
 
 /// Which collective a call is, in a mark. Specified by docs/collectives.md, clause 3.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,14 @@ pub(crate) enum Kind {
     Abandon,
     /// Set for a call whose ranks name lengths of their own.
     Uneven = 0x10,
+}
+
+impl Kind {
+    /// With a reduction.
+    #[inline(always)]
+    pub(crate) fn with(self, reduction: Reduction) -> u8 {
+        (self as u8).wrapping_add(reduction.code().wrapping_mul(32))
+    }
 }
 
 /// A call in which ranks know only some of the lengths.
@@ -167,62 +175,6 @@ impl Team {
         }
         self.begin(Kind::Bcast as u8, root, buffer.length_bytes())?;
         bcast::run(&mut self.exchange, wait, buffer, root)
-    }
-
-    /// Combines all ranks' elements, in the order of ranks, for `root`. What a rank gives is
-    /// `send`, or what `recv` holds where there is none; `recv` of other ranks than the root may be
-    /// empty where there is `send`, and keeps its bytes. Fast path.
-    ///
-    /// # Errors
-    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Ranks`] if there is no such root;
-    /// [`Fault::Length`] if the root's `recv` is shorter than its `send`.
-    pub fn reduce(
-        &mut self,
-        wait: &mut dyn Wait,
-        send: Option<BytesView<'_>>,
-        recv: BytesViewMut<'_>,
-        reduction: Reduction,
-        root: usize,
-    ) -> Result<(), Fault> {
-        self.check_root(root)?;
-        let mut buffers = Buffers { send, recv };
-        if self.rank() == root {
-            buffers.check()?;
-        }
-        self.combine(wait, &mut buffers, reduction, Receivers::Only(root))
-    }
-
-    /// Combines all ranks' elements, in the order of ranks, for all ranks: the same bits on each of
-    /// them. What a rank gives is `send`, or what `recv` holds where there is none. Fast path.
-    ///
-    /// # Errors
-    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Length`] if `recv` is shorter than `send`.
-    pub fn allreduce(
-        &mut self,
-        wait: &mut dyn Wait,
-        send: Option<BytesView<'_>>,
-        recv: BytesViewMut<'_>,
-        reduction: Reduction,
-    ) -> Result<(), Fault> {
-        let mut buffers = Buffers { send, recv };
-        buffers.check()?;
-        self.combine(wait, &mut buffers, reduction, Receivers::All)
-    }
-
-    fn combine(
-        &mut self,
-        wait: &mut dyn Wait,
-        buffers: &mut Buffers<'_>,
-        reduction: Reduction,
-        receivers: Receivers,
-    ) -> Result<(), Fault> {
-        let length_bytes = buffers.given().length_bytes();
-        if length_bytes == 0 {
-            return Ok(());
-        }
-        let (kind, root) = combining(reduction, receivers);
-        self.begin(kind, root, length_bytes)?;
-        allreduce::run(&mut self.exchange, wait, buffers, reduction, receivers)
     }
 
     /// Brings all ranks' blocks to `root`, which says where they go; what `blocks` says on other
@@ -389,7 +341,7 @@ impl Team {
         let buffers = Buffers { send, recv };
         blocks.check(self.ranks(), buffers.given().length_bytes())?;
         buffers.check_recv(blocks.of(self.rank()).length_bytes)?;
-        let kind = reducing(Kind::ReduceScatter, reduction);
+        let kind = Kind::ReduceScatter.with(reduction);
         self.begin(kind, 0, blocks.common_bytes())?;
         let mut reduce_scatter = ReduceScatter {
             buffers,
@@ -441,7 +393,7 @@ impl Team {
         if length_bytes == 0 {
             return Ok(());
         }
-        self.begin(reducing(kind, reduction), 0, length_bytes)?;
+        self.begin(kind.with(reduction), 0, length_bytes)?;
         let mut scan = Scan {
             buffers,
             reduction,
@@ -490,21 +442,6 @@ impl Team {
             Err(Fault::Ranks { ranks, rank: root })
         }
     }
-}
-
-/// The kind and the root of a reduce or an allreduce.
-#[inline(always)]
-pub(crate) fn combining(reduction: Reduction, receivers: Receivers) -> (u8, usize) {
-    match receivers {
-        Receivers::All => (reducing(Kind::Allreduce, reduction), 0),
-        Receivers::Only(root) => (reducing(Kind::Reduce, reduction), root),
-    }
-}
-
-/// The kind of a call with a reduction.
-#[inline(always)]
-fn reducing(kind: Kind, reduction: Reduction) -> u8 {
-    (kind as u8).wrapping_add(reduction.code().wrapping_mul(32))
 }
 
 /// The kind of a call with blocks.

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_collectives::{Block, Blocks, Reduction};
+use weft_collectives::{Block, Blocks, Reduction, Reductions};
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::across::Across;

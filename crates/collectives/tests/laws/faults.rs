@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
 use weft_collectives::{
-    Block, Blocks, Element, Fault, Operation, Reduction, Shape, Stopped, Team, Uneven, Wait,
-    segment_bytes,
+    Block, Blocks, Element, Fault, Operation, Reduction, Reductions, Shape, Stopped, Team, Uneven,
+    Wait, segment_bytes,
 };
 use weft_memory::{BytesView, BytesViewMut, Mapping};
 

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
 use weft_collectives::{
-    Blocks, Direct, Element, Fault, Operation, Reach, Reduction, Shape, Shown, Team, Wait,
+    Blocks, Direct, Element, Fault, Operation, Reach, Reduction, Reductions, Shape, Shown, Team,
+    Wait,
 };
 use weft_memory::{BytesView, BytesViewMut};
 

@@ -6,7 +6,7 @@
 //! teams of each size.
 
 use fastrand::Rng;
-use weft_collectives::{Element, Operation, Reduction, Shape, Team, Wait};
+use weft_collectives::{Element, Operation, Reduction, Reductions, Shape, Team, Wait};
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::blocks::BlockCase;
