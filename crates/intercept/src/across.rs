@@ -5,10 +5,12 @@
 
 use std::ffi::c_int;
 
+use weft_collectives::{Fault, Reduction, Reductions};
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::buffers::Checked;
 use crate::leaders::{Leaders, Terms};
+use crate::limits::are_read_in_place;
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::served::Served;
@@ -72,9 +74,32 @@ impl Across {
     }
 
     /// Brings bytes of a rank of this host to all of them.
-    fn bring(&mut self, bytes: BytesViewMut<'_>, root: usize) -> Outcome {
+    fn bring(&mut self, mut bytes: BytesViewMut<'_>, root: usize) -> Outcome {
+        let length_bytes = bytes.length_bytes();
+        if are_read_in_place(length_bytes, &self.here) {
+            let (mut direct, waiting) = self.here.direct()?;
+            match direct.bcast(waiting, bytes.part(0, length_bytes), length_bytes, root) {
+                Err(Fault::Refused) => {}
+                outcome => return Ok(outcome?),
+            }
+        }
         let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
         Ok(team.bcast(waiting, bytes, root)?)
+    }
+
+    /// Combines the data of this host's ranks for their leader.
+    fn combine(
+        &mut self,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        reduction: Reduction,
+    ) -> Outcome {
+        if are_read_in_place(recv.length_bytes(), &self.here) {
+            let (mut direct, waiting) = self.here.direct()?;
+            return Ok(direct.reduce(waiting, send, recv, reduction, LEADER)?);
+        }
+        let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
+        Ok(team.reduce(waiting, send, recv, reduction, LEADER)?)
     }
 
     /// MPI_Barrier.
@@ -138,10 +163,8 @@ impl Across {
         mut recv: BytesViewMut<'_>,
         terms: &Terms,
     ) -> Outcome {
-        let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
         let length_bytes = recv.length_bytes();
-        let sum = recv.part(0, length_bytes);
-        team.reduce(waiting, send, sum, terms.reduction, LEADER)?;
+        self.combine(send, recv.part(0, length_bytes), terms.reduction)?;
         let mut sum = recv.part(0, length_bytes);
         self.among_leaders(|leaders, waiting| leaders.allreduce(mpi, waiting, &mut sum, terms))?;
         self.bring(recv, LEADER)

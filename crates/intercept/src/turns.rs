@@ -13,31 +13,32 @@ use std::time::Duration;
 use weft_os::clock::monotonic_ns;
 use weft_os::sleep::yield_now;
 
-/// Yields that take longer on average find somebody who computes. Chosen: ranks that look for what
-/// they wait for take ten microseconds each; who computes takes milliseconds.
-const LONG_TURN_NS: u64 = 100_000;
-
-/// The most that one yield counts for. Chosen: one that found somebody who computes counts for the
-/// next five or ten.
-const MOST_TURN_NS: u64 = 2_000_000;
-
-/// How much of the average the last yield is: a part of so many.
-const PARTS: u64 = 4;
-
 /// How long a nap is asked to last. Chosen: the kernel adds fifty microseconds of its own
 /// (PR_SET_TIMERSLACK, prctl(2)).
 const NAP: Duration = Duration::from_micros(5);
 
-/// Naps before a yield is tried again. Chosen: some fifteen milliseconds.
-const NAPS: u32 = 256;
+/// What a nap takes. Yields that take less on average are better.
+const NAP_NS: u64 = 60_000;
+
+/// The most that one yield counts for. Chosen: one that takes long by chance changes little.
+const MOST_TURN_NS: u64 = 1_000_000;
+
+/// One yield's part of the average if it takes longer than that, and if it does not. Chosen: some
+/// two of a hundred that take milliseconds make the average long.
+const RISE: u64 = 16;
+const FALL: u64 = 8;
+
+/// Naps before the next yield, for each of [`NAP_NS`] in the average. Chosen: a millisecond at
+/// least, and some fifteen where each yield takes long, so that those that try take a small part.
+const NAPS: u64 = 16;
 
 /// What was found of the processor's other users.
 #[derive(Debug)]
 pub struct Turns {
-    /// What a yield takes, an average of the last ones.
+    /// What a yield takes, on average of the last ones.
     turn_ns: u64,
     /// Naps before the next yield.
-    naps_left: u32,
+    naps_left: u64,
 }
 
 impl Turns {
@@ -62,9 +63,12 @@ impl Turns {
     /// A yield took so long.
     fn found(&mut self, turn_ns: u64) {
         let counted_ns = turn_ns.min(MOST_TURN_NS);
-        self.turn_ns = (self.turn_ns * (PARTS - 1) + counted_ns) / PARTS;
-        if self.turn_ns > LONG_TURN_NS {
-            self.naps_left = NAPS;
+        self.turn_ns = match counted_ns.checked_sub(self.turn_ns) {
+            Some(more_ns) => self.turn_ns + more_ns / RISE,
+            None => self.turn_ns - (self.turn_ns - counted_ns) / FALL,
+        };
+        if self.turn_ns > NAP_NS {
+            self.naps_left = NAPS * self.turn_ns / NAP_NS;
         }
     }
 }
@@ -73,22 +77,33 @@ impl Turns {
 mod tests {
     use super::*;
 
-    #[test]
-    fn yields_that_take_long_make_way_for_naps_until_some_are_short() {
-        let mut turns = Turns::NEW;
-        for _ in 0..100 {
-            turns.found(LONG_TURN_NS);
-        }
-        assert_eq!(turns.naps_left, 0, "short ones");
-        turns.found(10 * MOST_TURN_NS);
-        let mut tries = 0;
-        while turns.naps_left > 0 {
-            assert_eq!(turns.naps_left, NAPS);
+    /// How many yields of that length it takes until their naps are as wanted.
+    fn yields_until(turns: &mut Turns, turn_ns: u64, is_wanted: impl Fn(u64) -> bool) -> u32 {
+        let mut count = 0;
+        while !is_wanted(turns.naps_left) {
             turns.naps_left = 0;
-            turns.found(1_000);
-            tries += 1;
+            turns.found(turn_ns);
+            count += 1;
+            assert!(count < 1_000);
         }
-        assert!((5..=12).contains(&tries), "{tries} short yields");
+        count
+    }
+
+    #[test]
+    fn yields_that_take_long_make_way_for_naps_until_many_are_short() {
+        let mut turns = Turns::NEW;
+        for _ in 0..1_000 {
+            turns.found(NAP_NS);
+        }
+        assert_eq!(turns.naps_left, 0, "as good as naps");
+        let mut turns = Turns::NEW;
+        turns.found(100 * MOST_TURN_NS);
+        assert!((1..20).contains(&turns.naps_left), "one long one");
+        assert_eq!(yields_until(&mut turns, 1_000, |naps| naps == 0), 1);
+        let rise = yields_until(&mut turns, 3_000_000, |naps| naps > 200);
+        assert!((5..60).contains(&rise), "{rise} long ones");
+        let fall = yields_until(&mut turns, 1_000, |naps| naps == 0);
+        assert!((10..40).contains(&fall), "{fall} short ones");
     }
 
     #[test]

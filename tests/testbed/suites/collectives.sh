@@ -1,0 +1,71 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Collectives between hosts (`weft run --collectives weft`): on each host the ranks meet in shared
+# memory, and the first of each host talk to each other (docs/collectives.md, clause 6a).
+
+# between LIST SECONDS MPI PROGRAM...: with Weft's collectives, on these hosts.
+between() {
+    local list=$1 seconds=$2 mpi=$3
+    shift 3
+    job "$list" "$seconds" "$mpi" --transport weft --require-weft --collectives weft \
+        --env OMPI_MCA_op=^avx --json "$WORK/record" -- "$@"
+}
+
+# are_served CALL...: the last job's calls of these kinds were served by Weft, not all by the MPI.
+are_served() {
+    python3 -c 'import json, sys
+calls = json.load(open(sys.argv[1]))["summary"]["collectives"]
+missing = [call for call in sys.argv[2:] if not calls.get(call, {}).get("weft")]
+sys.exit(f"not served: {missing} of {calls}" if missing else 0)' "$WORK/record" "$@"
+}
+
+# The same calls by the MPI give the same, on communicators that are split and freed.
+random_between() {
+    local mpi=$1 list=$2 program seed=$RANDOM
+    program=$(program_for "$mpi" "$ROOT/tests/collectives/random.c") || return
+    between "$list" 100 "$mpi" "$program" 60 "$seed" | tee "$WORK/random" || return
+    grep -q "^60 cases are right, seed $seed\$" "$WORK/random" || return
+    are_served barrier bcast allreduce
+    local status=$?
+    left_on_hosts || return 1
+    return $status
+}
+
+# The last rank of all is killed while the others wait for it, directly or through their leaders.
+killed_between() {
+    local mpi=$1 list=$2 call=$3 program
+    program=$(program_for "$mpi" "$ROOT/tests/collectives/killed.c") || return
+    ! between "$list" 30 "$mpi" "$program" "$call" >"$WORK/killed" 2>&1
+    local ended=$?
+    cat "$WORK/killed"
+    [ $ended = 0 ] && ! grep -q '^the barrier came back$' "$WORK/killed" || return
+    # It was no time limit that ended it.
+    ! grep -q -- '(--timeout)' "$WORK/killed" || return
+    # MPICH leaves its own segments behind when a job aborts.
+    local host
+    for host in $(bed hosts); do bed host "$host" find /dev/shm -name 'mpich_shm_*' -delete; done
+}
+
+collectives_suite() {
+    if [ "$TRANSPORT" != weft ]; then
+        skip 'collectives' "they are Weft's, not those of $TRANSPORT"; return; fi
+    new_testbed --hosts 4 || { skip 'collectives' 'the testbed could not be made'; return; }
+    local mpi call
+    for mpi in mpich openmpi; do
+        mpi_is_here "$mpi" "collectives between hosts, $mpi" || continue
+        run_case "collectives: random calls on 4 hosts, $mpi" 120 \
+            random_between "$mpi" a0:2,b1:2,a2:2,b3:2
+        run_case "collectives: random calls on 3 hosts with 1, 3 and 2 ranks, $mpi" 120 \
+            random_between "$mpi" a0:1,b1:3,a2:2
+    done
+    mpi_is_here mpich 'collectives: killed ranks between hosts, mpich' || { remove_testbeds; return; }
+    for call in barrier bcast allreduce; do
+        run_case "collectives: a rank that is killed in $call ends the job, mpich" 40 \
+            killed_between mpich a0:2,b1:2 "$call"
+    done
+    run_case "collectives: a leader that is killed in allreduce ends the job, mpich" 40 \
+        killed_between mpich a0:2,b1:1 allreduce
+    remove_testbeds
+}
+
+collectives_suite
