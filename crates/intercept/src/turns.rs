@@ -17,35 +17,37 @@ use weft_os::sleep::yield_now;
 /// (PR_SET_TIMERSLACK, prctl(2)).
 const NAP: Duration = Duration::from_micros(5);
 
-/// What a nap takes. Yields that take less on average are better.
-const NAP_NS: u64 = 60_000;
+/// A yield that takes longer has found somebody who computes. Chosen: ranks that look for what they
+/// wait for take ten microseconds each; who computes takes milliseconds.
+const LONG_TURN_NS: u64 = 300_000;
 
-/// The most that one yield counts for. Chosen: one that takes long by chance changes little.
-const MOST_TURN_NS: u64 = 1_000_000;
+/// Naps behind the first yield that takes long, and at most. Chosen: one and sixty milliseconds.
+const FEWEST_NAPS: u32 = 16;
+const MOST_NAPS: u32 = 1024;
 
-/// One yield's part of the average if it takes longer than that, and if it does not. Chosen: some
-/// two of a hundred that take milliseconds make the average long.
-const RISE: u64 = 16;
-const FALL: u64 = 8;
+/// How many times more naps follow the next one, if it comes soon.
+const FACTOR: u32 = 4;
 
-/// Naps before the next yield, for each of [`NAP_NS`] in the average. Chosen: a millisecond at
-/// least, and some fifteen where each yield takes long, so that those that try take a small part.
-const NAPS: u64 = 16;
+/// What is soon, in time spent on yields. Chosen: a few shares of one who computes.
+const SOON_NS: u64 = 10_000_000;
 
 /// What was found of the processor's other users.
 #[derive(Debug)]
 pub struct Turns {
-    /// What a yield takes, on average of the last ones.
-    turn_ns: u64,
     /// Naps before the next yield.
-    naps_left: u64,
+    naps_left: u32,
+    /// Naps behind the last yield that took long.
+    naps: u32,
+    /// Time spent on yields since then.
+    yielded_ns: u64,
 }
 
 impl Turns {
     /// Nothing was found yet.
     pub const NEW: Self = Self {
-        turn_ns: 0,
         naps_left: 0,
+        naps: 0,
+        yielded_ns: 0,
     };
 
     /// Offers the processor once.
@@ -62,14 +64,16 @@ impl Turns {
 
     /// A yield took so long.
     fn found(&mut self, turn_ns: u64) {
-        let counted_ns = turn_ns.min(MOST_TURN_NS);
-        self.turn_ns = match counted_ns.checked_sub(self.turn_ns) {
-            Some(more_ns) => self.turn_ns + more_ns / RISE,
-            None => self.turn_ns - (self.turn_ns - counted_ns) / FALL,
-        };
-        if self.turn_ns > NAP_NS {
-            self.naps_left = NAPS * self.turn_ns / NAP_NS;
+        if turn_ns <= LONG_TURN_NS {
+            self.yielded_ns = self.yielded_ns.saturating_add(turn_ns);
+            return;
         }
+        self.naps = match self.yielded_ns {
+            ..SOON_NS => (self.naps * FACTOR).clamp(FEWEST_NAPS, MOST_NAPS),
+            _ => FEWEST_NAPS,
+        };
+        self.naps_left = self.naps;
+        self.yielded_ns = 0;
     }
 }
 
@@ -77,33 +81,24 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// How many yields of that length it takes until their naps are as wanted.
-    fn yields_until(turns: &mut Turns, turn_ns: u64, is_wanted: impl Fn(u64) -> bool) -> u32 {
-        let mut count = 0;
-        while !is_wanted(turns.naps_left) {
-            turns.naps_left = 0;
-            turns.found(turn_ns);
-            count += 1;
-            assert!(count < 1_000);
-        }
-        count
-    }
-
     #[test]
-    fn yields_that_take_long_make_way_for_naps_until_many_are_short() {
+    fn yields_that_take_long_are_followed_by_naps_more_each_time() {
         let mut turns = Turns::NEW;
-        for _ in 0..1_000 {
-            turns.found(NAP_NS);
+        turns.found(LONG_TURN_NS);
+        assert_eq!(turns.naps_left, 0);
+        let mut naps = Vec::new();
+        for _ in 0..5 {
+            turns.found(LONG_TURN_NS + 1);
+            naps.push(turns.naps_left);
+            turns.found(1_000);
         }
-        assert_eq!(turns.naps_left, 0, "as good as naps");
-        let mut turns = Turns::NEW;
-        turns.found(100 * MOST_TURN_NS);
-        assert!((1..20).contains(&turns.naps_left), "one long one");
-        assert_eq!(yields_until(&mut turns, 1_000, |naps| naps == 0), 1);
-        let rise = yields_until(&mut turns, 3_000_000, |naps| naps > 200);
-        assert!((5..60).contains(&rise), "{rise} long ones");
-        let fall = yields_until(&mut turns, 1_000, |naps| naps == 0);
-        assert!((10..40).contains(&fall), "{fall} short ones");
+        assert_eq!(naps, [16, 64, 256, 1024, 1024]);
+        turns.found(LONG_TURN_NS);
+        for _ in 0..SOON_NS / 1_000 {
+            turns.found(1_000);
+        }
+        turns.found(LONG_TURN_NS + 1);
+        assert_eq!(turns.naps_left, 16, "not soon");
     }
 
     #[test]
@@ -112,6 +107,6 @@ mod tests {
         turns.naps_left = 2;
         turns.offer();
         turns.offer();
-        assert_eq!((turns.naps_left, turns.turn_ns), (0, 0));
+        assert_eq!((turns.naps_left, turns.yielded_ns), (0, 0));
     }
 }
