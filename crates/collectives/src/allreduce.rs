@@ -35,7 +35,7 @@ pub(crate) fn run(
             whole(exchange, wait, buffers, reduction, receivers)
         }
         _ => {
-            let slices = Slices::staged(exchange.ranks(), length_bytes);
+            let slices = Slices::staged(exchange, length_bytes, receivers);
             let mut sliced = Sliced {
                 exchange,
                 wait,

@@ -5,11 +5,11 @@ use weft_memory::BytesViewMut;
 
 use crate::exchange::Exchange;
 use crate::fault::Fault;
-use crate::layout::{INLINE_BYTES, STAGE_BYTES};
+use crate::layout::INLINE_BYTES;
 use crate::segment::Part;
 use crate::wait::Wait;
 
-/// Brings the root's bytes to all ranks. One step for each [`STAGE_BYTES`].
+/// Brings the root's bytes to all ranks. One step for each chunk.
 #[inline]
 pub(crate) fn run(
     exchange: &mut Exchange,
@@ -40,9 +40,10 @@ fn staged(
     mut buffer: BytesViewMut<'_>,
     root: usize,
 ) -> Result<(), Fault> {
-    for offset_bytes in (0..buffer.length_bytes()).step_by(STAGE_BYTES) {
+    let chunk_bytes = exchange.chunk_bytes(buffer.length_bytes());
+    for offset_bytes in (0..buffer.length_bytes()).step_by(chunk_bytes) {
         let step = exchange.next_step();
-        let mut chunk = buffer.part(offset_bytes, STAGE_BYTES);
+        let mut chunk = buffer.part(offset_bytes, chunk_bytes);
         let part = Part::first(chunk.length_bytes());
         if exchange.rank() == root {
             exchange.open(wait, step)?;

@@ -249,7 +249,7 @@ impl Reductions for Direct<'_> {
         exchange.finish(step);
         let (slices, sight) = match is_there {
             true => (Slices::in_place(ranks, length_bytes), Some(sight)),
-            false => (Slices::staged(ranks, length_bytes), None),
+            false => (Slices::staged(exchange, length_bytes, call.receivers), None),
         };
         let mut sliced = Sliced {
             exchange,

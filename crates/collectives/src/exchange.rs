@@ -9,7 +9,9 @@
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::fault::Fault;
-use crate::layout::{FLAG_COUNT, FLAG_WORDS, INLINE_BYTES};
+use crate::layout::{
+    FLAG_COUNT, FLAG_WORDS, INLINE_BYTES, SHORT_CHUNK_BYTES, SHORT_CHUNKS_BYTES, STAGE_BYTES,
+};
 use crate::segment::{Part, Segment};
 use crate::wait::{Patience, Wait};
 
@@ -119,6 +121,15 @@ impl Exchange {
     pub(crate) fn begin(&mut self, call: Call) -> Result<(), Fault> {
         self.call = call.bits();
         self.fault.map_or(Ok(()), Err)
+    }
+
+    /// How much of data of this length, of which all ranks know, a flag stages at most.
+    #[inline]
+    pub(crate) fn chunk_bytes(&self, length_bytes: usize) -> usize {
+        match self.patience.shares_cores() {
+            false if length_bytes <= SHORT_CHUNKS_BYTES => SHORT_CHUNK_BYTES,
+            _ => STAGE_BYTES,
+        }
     }
 
     /// Takes the next step's number.

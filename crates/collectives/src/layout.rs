@@ -4,7 +4,7 @@
 
 /// Version of the layout and of the algorithms: all ranks of a communicator must have the same one.
 /// Whoever makes the segment puts the version into its name.
-pub const LAYOUT_VERSION: u64 = 2;
+pub const LAYOUT_VERSION: u64 = 3;
 
 /// Most ranks of a communicator on one host. Chosen: twice the largest hosts of today.
 pub const RANK_LIMIT: usize = 512;
@@ -30,6 +30,17 @@ pub const INLINE_BYTES: usize = FLAG_WORDS * 8;
 /// Bytes of staging of each flag. Chosen: both ranks' copies of a flag stay in the first cache.
 pub const STAGE_BYTES: usize = 16 * 1024;
 
+/// From the staging of one flag to the next one's. Chosen: chunks of [`SHORT_CHUNK_BYTES`] then do
+/// not all lie in the same sets of a cache, as they would behind a power of two.
+pub const STAGE_STRIDE_BYTES: usize = STAGE_BYTES + SHORT_CHUNK_BYTES;
+
+/// How data that are not much longer are cut, so that ranks copy in and out at the same time.
+/// Measured (docs/lab/2026-11-24-collectives-between-hosts.md).
+pub const SHORT_CHUNK_BYTES: usize = 2048;
+
+/// The longest data that are cut so short. Chosen: longer ones are mostly read in place.
+pub const SHORT_CHUNKS_BYTES: usize = 16 * 1024;
+
 /// Bytes of the control page of a rank.
 pub const CONTROL_BYTES: usize = 4096;
 
@@ -41,7 +52,7 @@ pub const fn stages_offset(ranks: usize) -> usize {
 /// Bytes of shared memory that a communicator of `ranks` needs. Address space: pages are taken when
 /// they are touched first.
 pub const fn segment_bytes(ranks: usize) -> usize {
-    ranks * (CONTROL_BYTES + FLAG_COUNT * STAGE_BYTES)
+    ranks * (CONTROL_BYTES + FLAG_COUNT * STAGE_STRIDE_BYTES)
 }
 
 const _: () = assert!(FLAG_COUNT.is_power_of_two());

@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::layout::{FLAG_COUNT, FLAG_WORDS, STAGE_BYTES, stages_offset};
+use crate::layout::{FLAG_COUNT, FLAG_WORDS, STAGE_BYTES, STAGE_STRIDE_BYTES, stages_offset};
 use crate::sync::Word;
 
 /// What one rank publishes in one step. A pair of lines of its own, since processors fetch pairs.
@@ -113,7 +113,7 @@ impl Segment {
             "a flag stages {STAGE_BYTES} bytes"
         );
         let flag = rank * FLAG_COUNT + step as usize % FLAG_COUNT;
-        let offset = flag * STAGE_BYTES + part.offset_bytes;
+        let offset = flag * STAGE_STRIDE_BYTES + part.offset_bytes;
         self.stages.as_ptr().wrapping_add(offset)
     }
 }
@@ -174,7 +174,7 @@ pub(crate) mod model {
                 flags: core::array::from_fn(flag),
             };
             let controls: Vec<Control> = (0..ranks).map(|_| control()).collect();
-            let stages = vec![0_u8; ranks * FLAG_COUNT * STAGE_BYTES];
+            let stages = vec![0_u8; ranks * FLAG_COUNT * STAGE_STRIDE_BYTES];
             Self {
                 controls: NonNull::from(controls.leak()).cast(),
                 stages: NonNull::from(stages.leak()).cast(),

@@ -31,8 +31,14 @@ pub(crate) struct Slices {
 
 impl Slices {
     /// Cuts `length_bytes`, at least 1, for so many ranks, which stage the slices of all others.
-    pub(crate) fn staged(ranks: usize, length_bytes: usize) -> Self {
+    pub(crate) fn staged(exchange: &Exchange, length_bytes: usize, receivers: Receivers) -> Self {
+        let ranks = exchange.ranks();
         let room_bytes = STAGE_BYTES / (ranks - 1).max(1) / GRAIN_BYTES * GRAIN_BYTES;
+        let room_bytes = match receivers {
+            // What is won by copying at the same time, the second step of each chunk costs.
+            Receivers::All => room_bytes,
+            Receivers::Only(_) => room_bytes.min(exchange.chunk_bytes(length_bytes)),
+        };
         Self::of_room(ranks, length_bytes, room_bytes)
     }
 

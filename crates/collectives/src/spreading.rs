@@ -58,14 +58,15 @@ pub(crate) struct Spreading<'a> {
 }
 
 /// Chunks of blocks of up to `longest_bytes`, of which a rank publishes one for each other rank.
-pub(crate) fn chunks(ranks: usize, longest_bytes: usize) -> Chunks {
-    let others = (ranks - 1).max(1);
+pub(crate) fn chunks(exchange: &Exchange, longest_bytes: usize) -> Chunks {
+    let others = (exchange.ranks() - 1).max(1);
     if longest_bytes * others <= INLINE_BYTES {
         return Chunks::new(longest_bytes, INLINE_BYTES);
     }
+    let room_bytes = STAGE_BYTES / others / GRAIN_BYTES * GRAIN_BYTES;
     Chunks::new(
         longest_bytes,
-        STAGE_BYTES / others / GRAIN_BYTES * GRAIN_BYTES,
+        room_bytes.min(exchange.chunk_bytes(longest_bytes)),
     )
 }
 

@@ -11,7 +11,7 @@ use crate::buffers::{Buffers, Receivers};
 use crate::exchange::{Call, Exchange};
 use crate::fault::Fault;
 use crate::gathering::Gathering;
-use crate::layout::{CONTROL_BYTES, RANK_LIMIT, STAGE_BYTES};
+use crate::layout::{CONTROL_BYTES, RANK_LIMIT};
 use crate::reach::Shown;
 use crate::reduce_scatter::{self, ReduceScatter};
 use crate::scan::Scan;
@@ -209,7 +209,7 @@ impl Team {
             buffers,
             blocks,
             receivers: Receivers::Only(root),
-            chunks: Chunks::new(longest_bytes, STAGE_BYTES),
+            chunks: Chunks::new(longest_bytes, self.exchange.chunk_bytes(longest_bytes)),
         };
         pipeline::run(&mut self.exchange, wait, &mut gathering)
     }
@@ -229,11 +229,12 @@ impl Team {
     ) -> Result<(), Fault> {
         blocks.check(self.ranks(), recv.length_bytes())?;
         self.begin(uneven(Kind::Allgather, blocks), 0, blocks.common_bytes())?;
+        let longest_bytes = blocks.longest_bytes();
         let mut gathering = Gathering {
             buffers: Buffers { send, recv },
             blocks,
             receivers: Receivers::All,
-            chunks: Chunks::new(blocks.longest_bytes(), STAGE_BYTES),
+            chunks: Chunks::new(longest_bytes, self.exchange.chunk_bytes(longest_bytes)),
         };
         pipeline::run(&mut self.exchange, wait, &mut gathering)
     }
@@ -279,7 +280,7 @@ impl Team {
             given: blocks,
             taken: Taken::One(taken_bytes),
             givers: Givers::Only(root),
-            chunks: spreading::chunks(self.ranks(), longest_bytes),
+            chunks: spreading::chunks(&self.exchange, longest_bytes),
         };
         pipeline::run(&mut self.exchange, wait, &mut spreading)
     }
@@ -318,7 +319,7 @@ impl Team {
             given,
             taken: Taken::Each(taken),
             givers: Givers::All,
-            chunks: spreading::chunks(self.ranks(), longest_bytes),
+            chunks: spreading::chunks(&self.exchange, longest_bytes),
         };
         pipeline::run(&mut self.exchange, wait, &mut spreading)
     }
@@ -399,7 +400,7 @@ impl Team {
             reduction,
             includes_own: kind == Kind::Scan,
             length_bytes,
-            chunks: Chunks::new(length_bytes, STAGE_BYTES),
+            chunks: Chunks::new(length_bytes, self.exchange.chunk_bytes(length_bytes)),
         };
         pipeline::run(&mut self.exchange, wait, &mut scan)
     }

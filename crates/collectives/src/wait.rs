@@ -60,6 +60,11 @@ impl Patience {
         }
     }
 
+    /// Whether ranks share cores, so that each step may cost a turn.
+    pub(crate) fn shares_cores(self) -> bool {
+        self.pause_mask == 0
+    }
+
     /// Looks until there is an answer.
     #[inline(always)]
     pub(crate) fn until(
