@@ -9,7 +9,8 @@ use weft_collectives::{Fault, Reduction, Reductions};
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::buffers::Checked;
-use crate::leaders::{Leaders, Terms};
+use crate::calls::Call;
+use crate::leaders::Leaders;
 use crate::limits::are_read_in_place;
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
@@ -76,7 +77,7 @@ impl Across {
     /// Brings bytes of a rank of this host to all of them.
     fn bring(&mut self, mut bytes: BytesViewMut<'_>, root: usize) -> Outcome {
         let length_bytes = bytes.length_bytes();
-        if are_read_in_place(length_bytes, &self.here) {
+        if are_read_in_place(Call::Bcast, length_bytes, &self.here) {
             let (mut direct, waiting) = self.here.direct()?;
             match direct.bcast(waiting, bytes.part(0, length_bytes), length_bytes, root) {
                 Err(Fault::Refused) => {}
@@ -85,21 +86,6 @@ impl Across {
         }
         let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
         Ok(team.bcast(waiting, bytes, root)?)
-    }
-
-    /// Combines the data of this host's ranks for their leader.
-    fn combine(
-        &mut self,
-        send: Option<BytesView<'_>>,
-        recv: BytesViewMut<'_>,
-        reduction: Reduction,
-    ) -> Outcome {
-        if are_read_in_place(recv.length_bytes(), &self.here) {
-            let (mut direct, waiting) = self.here.direct()?;
-            return Ok(direct.reduce(waiting, send, recv, reduction, LEADER)?);
-        }
-        let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
-        Ok(team.reduce(waiting, send, recv, reduction, LEADER)?)
     }
 
     /// MPI_Barrier.
@@ -161,12 +147,16 @@ impl Across {
         mpi: &Mpi,
         send: Option<BytesView<'_>>,
         mut recv: BytesViewMut<'_>,
-        terms: &Terms,
+        reduction: Reduction,
     ) -> Outcome {
         let length_bytes = recv.length_bytes();
-        self.combine(send, recv.part(0, length_bytes), terms.reduction)?;
+        let sum = recv.part(0, length_bytes);
+        let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);
+        team.reduce(waiting, send, sum, reduction, LEADER)?;
         let mut sum = recv.part(0, length_bytes);
-        self.among_leaders(|leaders, waiting| leaders.allreduce(mpi, waiting, &mut sum, terms))?;
+        self.among_leaders(|leaders, waiting| {
+            leaders.allreduce(mpi, waiting, &mut sum, reduction)
+        })?;
         self.bring(recv, LEADER)
     }
 }

@@ -43,7 +43,7 @@ pub unsafe fn from_root(
             true => None,
             false => Some(receive.checked(mpi)?),
         };
-        if are_read_in_place(block_bytes, served) {
+        if are_read_in_place(Call::Scatter, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { from_root_in_place(mpi, served, all, taken, root) };
             if let Some(outcome) = unless_refused(outcome) {
@@ -166,7 +166,7 @@ pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Opti
         }
         let all = receive.times(ranks)?.checked(mpi)?;
         let is_in_place = mpi.is_in_place(send.address());
-        if are_read_in_place(block_bytes, served) {
+        if are_read_in_place(Call::Alltoall, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { all_to_all_in_place(mpi, served, send, all) };
             if let Some(outcome) = unless_refused(outcome) {

@@ -2,12 +2,12 @@
 //! What the hosts' first ranks, their leaders, say to each other: messages of the MPI, on a
 //! communicator of their own. Made by agreement, called by across.
 //!
-//! Short data go by algorithms of this file, because a leader that waits in the MPI's own
-//! collectives spins, beside the ranks that it should make way for where they share cores. Long
-//! data go by the MPI's collectives. Sources: Hensgen, Finkel and Manber 1988 (dissemination);
-//! Thakur, Rabenseifner and Gropp 2005 (binomial tree, recursive doubling).
+//! A leader that waits in the MPI's own collectives spins, beside the ranks that it should make way
+//! for where they share cores; so all but long broadcasts go by algorithms of this file. Sources:
+//! Hensgen, Finkel and Manber 1988 (dissemination); Thakur, Rabenseifner and Gropp 2005 (binomial
+//! tree, recursive doubling).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 use weft_collectives::Reduction;
 use weft_memory::{BytesView, BytesViewMut};
@@ -17,8 +17,8 @@ use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::waiting::Waiting;
 
-/// The longest data that go by the algorithms of this file. Chosen: beyond, the MPI's own split the
-/// data among the leaders, which sends fewer bytes.
+/// The longest broadcasts that go by a tree. Chosen: beyond, the MPI's own split the data among the
+/// leaders, which sends fewer bytes.
 const LONGEST_BYTES: usize = 32 * 1024;
 
 /// The communicator is nobody else's, and messages between two ranks keep their order.
@@ -185,25 +185,11 @@ impl Leaders {
         mpi: &Mpi,
         waiting: &mut Waiting,
         data: &mut BytesViewMut<'_>,
-        terms: &Terms,
+        reduction: Reduction,
     ) -> Outcome {
-        if data.length_bytes() > LONGEST_BYTES {
-            let in_place = mpi.abi.in_place() as *const c_void;
-            let (base, allreduce) = (data.base().cast(), mpi.functions.allreduce);
-            let Terms {
-                count,
-                kind,
-                operation,
-                ..
-            } = *terms;
-            // SAFETY: data of so many elements on all leaders, who call now.
-            return succeeded(unsafe {
-                allreduce(in_place, base, count, kind, operation, self.communicator)
-            });
-        }
         let mut room = std::mem::take(&mut self.room);
         room.resize(data.length_bytes().max(room.len()), 0);
-        let outcome = self.doubling(mpi, waiting, data, (terms.reduction, &mut room));
+        let outcome = self.doubling(mpi, waiting, data, (reduction, &mut room));
         if outcome.is_ok() {
             self.room = room;
         } else {
@@ -290,19 +276,6 @@ impl Leaders {
         }
         Ok(())
     }
-}
-
-/// What leaders combine and how.
-#[derive(Debug)]
-pub struct Terms {
-    /// In the words of crates/collectives.
-    pub reduction: Reduction,
-    /// In the MPI's: how many elements,
-    pub count: c_int,
-    /// of which type,
-    pub kind: Handle,
-    /// and the operation.
-    pub operation: Handle,
 }
 
 fn succeeded(code: c_int) -> Outcome {

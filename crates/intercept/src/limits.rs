@@ -13,18 +13,25 @@ use crate::outcome::Stop;
 use crate::served::Served;
 
 /// The longest block of one rank, or for all of them. Measured
-/// (docs/lab/2026-11-24-collectives-under-four-mpis.md).
-const fn longest_block_bytes(call: Call, abi: Abi) -> usize {
-    match (call, abi) {
-        (Call::Bcast | Call::Gather | Call::Allgather | Call::Scatter | Call::Alltoall, _) => {
+/// (docs/lab/2026-11-24-collectives-under-four-mpis.md, and of two ranks
+/// 2026-11-24-collectives-between-hosts.md, where Open MPI's messages take less time).
+const fn longest_block_bytes(call: Call, abi: Abi, ranks: usize) -> usize {
+    match (call, abi, ranks) {
+        (Call::Reduce | Call::Allgather | Call::Alltoall, Abi::OpenMpi, 2) => 2 * 1024,
+        (Call::Allreduce, Abi::OpenMpi, 2) | (Call::Allgather, _, 2) => 4 * 1024,
+        (Call::Bcast | Call::Gather | Call::Allgather | Call::Scatter | Call::Alltoall, ..) => {
             32 * 1024
         }
         // Its root combines straight out of what it is sent.
-        (Call::Reduce, Abi::OpenMpi) => 16 * 1024,
+        (Call::Reduce, Abi::OpenMpi, _) => 16 * 1024,
         // The arithmetic passes over the data anyway.
         _ => LONGEST_BYTES,
     }
 }
+
+/// The most that ranks which share cores give each other in an alltoall, all together. Measured
+/// (docs/lab/2026-11-24-collectives-between-hosts.md): of 2 MiB Intel MPI's messages take less time.
+const SHARED_CORES_BYTES: usize = 1 << 20;
 
 /// Longer data are read in place where they can be. Measured
 /// (docs/lab/2026-11-24-data-read-in-place.md); shorter ones are mostly too short to be shared.
@@ -38,7 +45,9 @@ const READ_IN_PLACE_BYTES: usize = 12 * 1024;
 #[inline]
 pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Result<(), Stop> {
     let all_bytes = block_bytes.saturating_mul(served.team.ranks());
-    if block_bytes <= longest_block_bytes(call, mpi.abi) && all_bytes <= LONGEST_BYTES {
+    if block_bytes <= longest_block_bytes(call, mpi.abi, served.team.ranks())
+        && all_bytes <= LONGEST_BYTES
+    {
         Ok(())
     } else {
         Err(Stop::Left)
@@ -48,8 +57,32 @@ pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Res
 /// Whether blocks of so many bytes, one for each rank, are read where they lie, if they can be;
 /// alike on all ranks that name the same length. If they cannot, [`within`] decides.
 #[inline]
-pub fn are_read_in_place(block_bytes: usize, served: &Served) -> bool {
-    block_bytes > READ_IN_PLACE_BYTES
-        && served.memories.is_some()
-        && block_bytes.saturating_mul(served.team.ranks()) <= LONGEST_BYTES
+pub fn are_read_in_place(call: Call, block_bytes: usize, served: &Served) -> bool {
+    let all_bytes = block_bytes.saturating_mul(served.team.ranks());
+    let most_bytes = match call {
+        Call::Alltoall if served.waiting.shares_cores() => SHARED_CORES_BYTES,
+        _ => LONGEST_BYTES,
+    };
+    block_bytes > READ_IN_PLACE_BYTES && served.memories.is_some() && all_bytes <= most_bytes
+}
+
+/// Whether data of so many bytes, or a barrier, are served between hosts; alike on all ranks.
+/// Measured (docs/lab/2026-11-24-collectives-between-hosts.md).
+///
+/// # Errors
+/// [`Stop::Left`] if they are not.
+pub fn within_hosts(mpi: &Mpi, call: Call, bytes: usize) -> Result<(), Stop> {
+    let most_bytes = match (call, mpi.abi) {
+        // Its root has sent all before others look, and goes on.
+        (Call::Bcast, Abi::OpenMpi) => return Err(Stop::Left),
+        (Call::Bcast, _) => LONGEST_BYTES,
+        // Longer ones the MPI splits among all ranks, which sends fewer bytes.
+        (Call::Allreduce, _) => 8 * 1024,
+        _ => 0,
+    };
+    if bytes <= most_bytes {
+        Ok(())
+    } else {
+        Err(Stop::Left)
+    }
 }

@@ -10,7 +10,7 @@ use crate::across::Across;
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
-use crate::limits::{are_read_in_place, within};
+use crate::limits::{are_read_in_place, within, within_hosts};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop, unless_refused};
 use crate::parts::{Described, Parts};
@@ -44,6 +44,7 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
         if data.bytes == 0 {
             return Ok(());
         }
+        within_hosts(mpi, Call::Bcast, data.bytes)?;
         // SAFETY: the program's promise about the data.
         unsafe { across.broadcast(mpi, data, root) }
     };
@@ -53,7 +54,7 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
         if data.bytes == 0 {
             return Ok(());
         }
-        if are_read_in_place(data.bytes, served) {
+        if are_read_in_place(Call::Bcast, data.bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { broadcast_in_place(mpi, served, data, root) };
             if let Some(outcome) = unless_refused(outcome) {
@@ -121,7 +122,7 @@ pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c
             return Ok(());
         }
         let all = receive.times(served.team.ranks())?.checked(mpi)?;
-        if are_read_in_place(block_bytes, served) {
+        if are_read_in_place(Call::Allgather, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { to_all_in_place(mpi, served, send, all) };
             if let Some(outcome) = unless_refused(outcome) {
@@ -213,7 +214,7 @@ pub unsafe fn to_root(
             true => Some(receive.times(served.team.ranks())?.checked(mpi)?),
             false => None,
         };
-        if are_read_in_place(block_bytes, served) {
+        if are_read_in_place(Call::Gather, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { to_root_in_place(mpi, served, send, all, root) };
             if let Some(outcome) = unless_refused(outcome) {

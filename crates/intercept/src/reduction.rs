@@ -11,8 +11,7 @@ use crate::across::Across;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
-use crate::leaders::Terms;
-use crate::limits::{are_read_in_place, within};
+use crate::limits::{are_read_in_place, within, within_hosts};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::List;
@@ -86,9 +85,13 @@ pub unsafe fn whole(
 ) -> Option<c_int> {
     let across = |mpi: &Mpi, across: &mut Across| {
         let (checked, reduction) = terms(mpi, data, operation)?;
+        if call != Call::Allreduce {
+            return Err(Stop::Left);
+        }
         if checked.bytes == 0 {
             return Ok(());
         }
+        within_hosts(mpi, call, checked.bytes)?;
         let buffers = Pair {
             send,
             send_bytes: checked.bytes,
@@ -96,18 +99,9 @@ pub unsafe fn whole(
             receive_bytes: checked.bytes,
         };
         buffers.check()?;
-        if call != Call::Allreduce {
-            return Err(Stop::Left);
-        }
         // SAFETY: the program's promise about both buffers, and a predefined type.
         let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
-        let terms = Terms {
-            reduction,
-            count: (checked.bytes / reduction.size_bytes()) as c_int,
-            kind: mpi.handle(data.kind()),
-            operation: mpi.handle(operation),
-        };
-        across.allreduce(mpi, send, recv, &terms)
+        across.allreduce(mpi, send, recv, reduction)
     };
     let here = |mpi: &'static Mpi, served: &mut Served| {
         let (checked, reduction) = terms(mpi, data, operation)?;
@@ -123,10 +117,11 @@ pub unsafe fn whole(
         buffers.check()?;
         // SAFETY: the program's promise about both buffers, and a predefined type.
         let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
-        if call == Call::Allreduce && are_read_in_place(checked.bytes, served) {
+        if call == Call::Allreduce && are_read_in_place(call, checked.bytes, served) {
             let (mut direct, waiting) = served.direct()?;
             return Ok(direct.allreduce(waiting, send, recv, reduction)?);
         }
+        within(mpi, call, checked.bytes, served)?;
         let (team, waiting) = (&mut served.team, &mut served.waiting);
         match call {
             Call::Scan => team.scan(waiting, send, recv, reduction)?,
@@ -160,7 +155,7 @@ pub unsafe fn to_root(
         if checked.bytes == 0 {
             return Ok(());
         }
-        let is_read_in_place = are_read_in_place(checked.bytes, served);
+        let is_read_in_place = are_read_in_place(Call::Reduce, checked.bytes, served);
         if !is_read_in_place {
             within(mpi, Call::Reduce, checked.bytes, served)?;
         }

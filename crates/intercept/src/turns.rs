@@ -18,12 +18,13 @@ use weft_os::sleep::yield_now;
 const NAP: Duration = Duration::from_micros(5);
 
 /// A yield that takes longer has found somebody who computes. Chosen: ranks that look for what they
-/// wait for take ten microseconds each; who computes takes milliseconds.
-const LONG_TURN_NS: u64 = 300_000;
+/// wait for take ten microseconds each, those that copy some hundred; who computes takes
+/// milliseconds.
+const LONG_TURN_NS: u64 = 1_000_000;
 
-/// Naps behind the first yield that takes long, and at most. Chosen: one and sixty milliseconds.
+/// Naps behind the first yield that takes long, and at most. Chosen: one and fifteen milliseconds.
 const FEWEST_NAPS: u32 = 16;
-const MOST_NAPS: u32 = 1024;
+const MOST_NAPS: u32 = 256;
 
 /// How many times more naps follow the next one, if it comes soon.
 const FACTOR: u32 = 4;
@@ -92,7 +93,7 @@ mod tests {
             naps.push(turns.naps_left);
             turns.found(1_000);
         }
-        assert_eq!(naps, [16, 64, 256, 1024, 1024]);
+        assert_eq!(naps, [16, 64, 256, 256, 256]);
         turns.found(LONG_TURN_NS);
         for _ in 0..SOON_NS / 1_000 {
             turns.found(1_000);

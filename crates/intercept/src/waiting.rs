@@ -90,6 +90,11 @@ impl Waiting {
         })
     }
 
+    /// Whether ranks have to share processors.
+    pub fn shares_cores(&self) -> bool {
+        self.shares_cores
+    }
+
     /// Has the MPI take what has come. Also called behind a barrier: a program may then ask once
     /// for what another rank did before it (MPI_Win_test, MPI_Iprobe), and an MPI whose own barrier
     /// takes such messages may look at them only after it has answered.
