@@ -43,7 +43,9 @@ pub mod send;
 pub use direct::{DirectAccess, DirectOp, NoDirectAccess, Range, Registration};
 pub use envelope::{Class, Envelope};
 pub use error::{PostError, TransferError};
-pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted, ROUTE_ID_BITS};
+pub use peer::{
+    AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted, ROUTE_ID_BITS, Readiness,
+};
 pub use remote::RemoteId;
 pub use returned::{Returned, TurnedAway};
 pub use route::{Place, Route, RouteError, RouteErrorKind, Sleep};

@@ -18,6 +18,17 @@ pub enum Posted {
     Pending,
 }
 
+/// When a message to a remote would leave whole, and then need its sender no more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Readiness {
+    /// At once.
+    Now,
+    /// After a few rounds of progress.
+    Soon,
+    /// Nobody can tell.
+    Unknown,
+}
+
 /// Bits of an [`OfferId`] or [`AckToken`] that are the route's own, from the lowest on. The
 /// endpoint keeps in the others which of its routes it came from. Chosen: more than any table has
 /// entries.
@@ -111,11 +122,10 @@ pub trait Peer {
     /// be.
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError>;
 
-    /// Whether a remote for which there was no room now is expected to have some after a few rounds
-    /// of progress, so that a sender that must not be kept for long had better come again. Slow
-    /// path.
-    fn has_room_soon(&self, _: RemoteId) -> bool {
-        false
+    /// Whether a message of so many bytes would leave at once and need its sender no more, as far
+    /// as can be told. Slow path.
+    fn readiness(&mut self, _: RemoteId, _length_bytes: usize) -> Readiness {
+        Readiness::Unknown
     }
 
     /// Takes delivery of an offered message. Completes in a later `progress`, never inside this

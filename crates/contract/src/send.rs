@@ -48,6 +48,6 @@ pub struct SendOp {
     /// Named in `on_sent` if the transport answers [`crate::Posted::Pending`].
     pub token: SendToken,
     /// The payload must be taken before `post_send` returns (fi_inject); a transport that cannot
-    /// answers [`crate::PostError::Busy`]. Up to 8 KiB every transport can, if it has room.
+    /// answers [`crate::PostError::Busy`].
     pub inject: bool,
 }

@@ -8,7 +8,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use weft_contract::{Class, PostError, RemoteId, Route};
+use weft_contract::{Class, PostError, Readiness, RemoteId, Route};
 use weft_matching::Want;
 use weft_memory::UserBuffer;
 
@@ -177,15 +177,43 @@ impl<P: Route> Endpoint<P> {
         let route = self.route.as_mut().ok_or(Error::BadState)?;
         let remotes = &mut self.core.remotes;
         let sending = &mut self.core.sending;
-        if sending.puts_off(route, remote, &posting, payload.length_bytes()) {
-            return Err(Error::Again);
-        }
         sending.post_queued_to(route, remotes, completions, remote);
         sending.queue(remotes, completions, remote, &posting, payload)?;
         self.core.has_chores = true;
         sending.post_queued_to(route, remotes, completions, remote);
         self.watch(remote);
         Ok(())
+    }
+
+    /// Posts an inject that is longer than every route takes, once it leaves at once: who injects
+    /// may compute next. Where that cannot be told, or takes long, it is queued as a copy.
+    ///
+    /// # Errors
+    /// As for [`crate::EndpointCalls::inject`].
+    #[cold]
+    pub(crate) fn inject_long(
+        &mut self,
+        completions: &mut Completions,
+        to: FiAddr,
+        posting: Posting,
+        payload: &UserBuffer,
+    ) -> Result<(), Error> {
+        let route = self.route.as_mut().ok_or(Error::BadState)?;
+        let remote = self.core.remotes.named(to).ok_or(Error::Invalid)?;
+        let sending = &mut self.core.sending;
+        if !sending.holds(remote) {
+            match route.readiness(remote, payload.length_bytes()) {
+                Readiness::Now => {
+                    match sending.post(route, completions, remote, &posting, payload) {
+                        Err(PostError::Busy) => {}
+                        posted => return posted.map_err(refused),
+                    }
+                }
+                Readiness::Soon if sending.puts_off() => return Err(Error::Again),
+                Readiness::Soon | Readiness::Unknown => {}
+            }
+        }
+        self.send_later(completions, remote, posting, payload)
     }
 
     /// Posts what waits before the endpoint is closed, for a short while, since the user was told

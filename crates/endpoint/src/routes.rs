@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 
 use weft_contract::{
     AckToken, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
-    Range, Registration, RemoteId, Route, RouteError, SendOp, TransferError,
+    Range, Readiness, Registration, RemoteId, Route, RouteError, SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::sleep::WaitSet;
@@ -196,11 +196,13 @@ impl<F: Route, O: Route> Peer for Routes<F, O> {
         self.post_send_elsewhere(&op, payload)
     }
 
-    fn has_room_soon(&self, remote: RemoteId) -> bool {
+    fn readiness(&mut self, remote: RemoteId, length_bytes: usize) -> Readiness {
         match self.routing.table.to(remote) {
-            RouteTo::First => self.first.has_room_soon(remote),
-            RouteTo::Other(index) => self.others[usize::from(index)].has_room_soon(remote),
-            RouteTo::Detour(_) | RouteTo::Nowhere => false,
+            RouteTo::First => self.first.readiness(remote, length_bytes),
+            RouteTo::Other(index) => {
+                self.others[usize::from(index)].readiness(remote, length_bytes)
+            }
+            RouteTo::Detour(_) | RouteTo::Nowhere => Readiness::Unknown,
         }
     }
 

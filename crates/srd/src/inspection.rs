@@ -70,6 +70,15 @@ impl Inspection<'_> {
         })
     }
 
+    /// Whether what leaves for a remote can be expected to arrive: it has named us, and nothing was
+    /// lost lately.
+    pub fn is_well(&self, remote: Remote) -> bool {
+        let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
+        flow.is_some_and(|flow| {
+            flow.identity.knows_us && flow.sender.ring.has_lost_nothing_lately()
+        })
+    }
+
     /// Whether messages to a remote have bytes that have not left.
     pub fn has_unsent(&self, remote: Remote) -> bool {
         let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());

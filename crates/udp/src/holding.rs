@@ -14,8 +14,9 @@ use weft_srd::{Machine, Remote};
 
 use crate::sends::Sends;
 
-/// Injects up to here are taken whatever is under way. Specified: the contract of routes.
-const SHORT_INJECT_BYTES: usize = 8 << 10;
+/// Injects longer than this are copied after they have left, if they leave at once. Chosen: shorter
+/// ones cost less to copy than to look at again.
+const LONG_INJECT_FROM: usize = 8 << 10;
 
 /// Payloads up to here are copied when their buffer shall be free at once. Chosen: above, copying
 /// costs more than hearing from the remote.
@@ -28,7 +29,7 @@ const LATE_COPY_BYTES: RangeInclusive<usize> = 4097..=64 << 10;
 /// A send of which nothing was said is complete once it is copied while at most so much, with it,
 /// is on its way to its remote. Chosen: two of the longest that leave unasked, so that a row of
 /// blocking sends need not wait for each; a stream of sends hardly copies.
-const UNSTATED_BYTES: u64 = 128 << 10;
+pub(crate) const UNSTATED_BYTES: u64 = 128 << 10;
 
 /// Where the payload of a send is while it is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,12 +50,6 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether its payload must be taken at once, though not every route takes so much.
-    #[inline]
-    pub(crate) fn is_long_inject(&self) -> bool {
-        self.op.inject && self.length_bytes > SHORT_INJECT_BYTES
-    }
-
     /// Whether it is complete once its payload is copied.
     #[inline]
     pub(crate) fn ends_when_copied(&self) -> bool {
@@ -65,8 +60,7 @@ impl Asked<'_> {
     /// Where its payload is while it is under way. Fast path.
     ///
     /// # Errors
-    /// [`PostError::Busy`] when it must be copied and as much is copied as may be; and for a long
-    /// inject that cannot leave at once: who has injected may compute next.
+    /// [`PostError::Busy`] when it must be copied and as much is copied as may be.
     #[inline]
     pub(crate) fn holding(
         &self,
@@ -75,9 +69,11 @@ impl Asked<'_> {
         sends: &Sends,
     ) -> Result<Holding, PostError> {
         let may_copy = sends.may_copy(self.length_bytes);
-        if self.is_long_inject() {
-            let takes = may_copy && self.is_carried_alone(remote, machine);
-            return takes.then_some(Holding::LateCopy).ok_or(PostError::Busy);
+        if self.op.inject && self.length_bytes > LONG_INJECT_FROM && may_copy {
+            return Ok(match self.is_carried_alone(remote, machine) {
+                true => Holding::LateCopy,
+                false => Holding::Copy,
+            });
         }
         if self.op.inject {
             return may_copy.then_some(Holding::Copy).ok_or(PostError::Busy);

@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 
 use weft_contract::{
-    AckToken, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner, Peer, PostError, Posted, RemoteId,
-    SendOp, TransferError,
+    AckToken, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner, Peer, PostError, Posted, Readiness,
+    RemoteId, SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::{process, sleep};
@@ -13,7 +13,7 @@ use weft_srd::{Arrival, Config, Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
 use crate::driver::{Driver, Handed, transfer_error};
-use crate::holding::Asked;
+use crate::holding::{Asked, UNSTATED_BYTES};
 use crate::host_probe::HostProbes;
 use crate::outbox::Outbox;
 use crate::own::{OwnMail, is_own};
@@ -386,9 +386,6 @@ impl<P: Ports> Peer for Transport<P> {
             op,
             length_bytes: payload.length_bytes(),
         };
-        if asked.is_long_inject() && self.is_held_up() {
-            return Err(PostError::Busy);
-        }
         let now_ns = self.ports.now_ns();
         let handed = self.driver.post(&asked, payload, now_ns)?;
         self.flush(now_ns);
@@ -398,9 +395,22 @@ impl<P: Ports> Peer for Transport<P> {
         })
     }
 
-    /// Acknowledgements make room.
-    fn has_room_soon(&self, remote: RemoteId) -> bool {
-        self.driver.myself != Some(remote)
+    fn readiness(&mut self, remote: RemoteId, length_bytes: usize) -> Readiness {
+        let driver = &mut self.driver;
+        let named = match driver.myself == Some(remote) {
+            true => None,
+            false => driver.remotes.of_id(remote, &mut driver.machine),
+        };
+        let Some(named) = named else {
+            return Readiness::Unknown;
+        };
+        let inspection = driver.machine.inspect();
+        let is_alone = inspection.carries_alone(named, length_bytes as u64, UNSTATED_BYTES);
+        match inspection.is_well(named) {
+            true if is_alone && !self.is_held_up() => Readiness::Now,
+            true => Readiness::Soon,
+            false => Readiness::Unknown,
+        }
     }
 
     fn accept(&mut self, offer: OfferId, landing: Landing) {

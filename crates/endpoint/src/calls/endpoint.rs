@@ -13,6 +13,7 @@ use crate::one_sided::access::{Access, Atomic};
 use crate::one_sided::initiator::Initiator;
 use crate::receive::shared::SharedReceive;
 use crate::receive::unexpected::Unexpected;
+use crate::send::backlog::COPY_LIMIT_BYTES;
 use crate::send::sending::Posting;
 use crate::settings::{DomainSettings, Inject, Receive, Send};
 use crate::shared_objects::SharedObjects;
@@ -54,6 +55,9 @@ impl<P: Route> EndpointCalls<'_, P> {
             silent: false,
         };
         let completions = &mut self.objects.completions;
+        if flags & flags::INJECT != 0 && payload.length_bytes() > COPY_LIMIT_BYTES {
+            return self.endpoint.inject_long(completions, to, posting, payload);
+        }
         self.endpoint.send(completions, to, posting, payload)
     }
 
@@ -76,6 +80,9 @@ impl<P: Route> EndpointCalls<'_, P> {
             silent: true,
         };
         let completions = &mut self.objects.completions;
+        if payload.length_bytes() > COPY_LIMIT_BYTES {
+            return self.endpoint.inject_long(completions, to, posting, payload);
+        }
         self.endpoint.send(completions, to, posting, payload)
     }
 

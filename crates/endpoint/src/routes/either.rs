@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 
 use weft_contract::{
     AckToken, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
-    Range, Registration, RemoteId, Route, RouteError, SendOp, Sleep,
+    Range, Readiness, Registration, RemoteId, Route, RouteError, SendOp, Sleep,
 };
 use weft_memory::UserBuffer;
 
@@ -42,8 +42,8 @@ impl<A: Peer, B: Peer> Peer for Either<A, B> {
         pass_on!(self, route => route.post_send(op, payload))
     }
 
-    fn has_room_soon(&self, remote: RemoteId) -> bool {
-        pass_on!(self, route => route.has_room_soon(remote))
+    fn readiness(&mut self, remote: RemoteId, length_bytes: usize) -> Readiness {
+        pass_on!(self, route => route.readiness(remote, length_bytes))
     }
 
     fn accept(&mut self, offer: OfferId, landing: Landing) {

@@ -67,8 +67,8 @@ impl Posting {
     }
 }
 
-/// How often in a row a long inject is put off (libfabric: -FI_EAGAIN) where its route is expected to
-/// take it soon, before it is queued. Chosen: about a millisecond of calls of progress. A program
+/// How often in a row a long inject is put off (libfabric: -FI_EAGAIN) where it is expected to leave
+/// soon, before it is queued. Chosen: about a millisecond of calls of progress. A program
 /// that injects may compute next, and then nobody posts what is queued; nor may a remote that
 /// computes keep a sender for long (MPI-4.1 section 3.7).
 const PUT_OFF_LIMIT: u32 = 1000;
@@ -147,19 +147,9 @@ impl Sending {
         Ok(())
     }
 
-    /// Whether the user had better come again with a send for which there is no room: a long
-    /// inject, where there will be some soon. Slow path.
-    pub(crate) fn puts_off<P: Peer>(
-        &mut self,
-        route: &P,
-        remote: RemoteId,
-        posting: &Posting,
-        length_bytes: usize,
-    ) -> bool {
-        let is_long_inject = posting.injects() && length_bytes > COPY_LIMIT_BYTES;
-        if !is_long_inject || self.backlog.holds(remote) || !route.has_room_soon(remote) {
-            return false;
-        }
+    /// Whether the user is to come again with a long inject that could leave soon: not too often in
+    /// a row. Slow path.
+    pub(crate) fn puts_off(&mut self) -> bool {
         let sent_count = self.reports.counts.sent_count;
         let count = match self.put_off {
             (count, before) if before == sent_count => count + 1,
