@@ -44,6 +44,8 @@ scontrol update nodename=n2 state=resume && [ $status = 0 ] && ended "$second"
 report $? 'a drained node finishes its job, and takes the next one when it is back'
 
 # Who waits since before goes on waiting; who asks meanwhile is told.
+# Slurm's step tells its end to the controller every 60 seconds until it is heard.
+waiting=
 script slow-through 'echo "begun $$"' 'sleep 4' 'exit 6'
 on n2 slow-through && { weft wait "$id" >"$work/waited" 2>&1 & } && waiting=$! && sleep 1 &&
     slurm_kill controller TERM && ends 1 'controller' weft jobs "$id" &&

@@ -25,7 +25,8 @@ no_mount_is_left() {
 script writes "printf x >$work/bucket/of-\$SLURM_PROCID" \
     "until [ \$(cat $work/bucket/of-* | wc -c) = 4 ]; do sleep 0.1; done" \
     "grep -c ' $work/bucket ' /proc/self/mountinfo"
-script loses "{ touch $work/wrote; sleep 2; printf x; kill -9 \$\$; } >$work/bucket/lost-0"
+script loses "{ touch $work/wrote" "until [ -e $work/refusing ]; do sleep 0.1; done" \
+    "printf x; kill -9 \$\$; } >$work/bucket/lost-0"
 script lost "$work/loses" 'exit 0'
 
 if [ ! -c /dev/fuse ]; then
@@ -55,9 +56,9 @@ else
     report $? 'a submitted job has its bucket on each node, and all is published when it has ended'
 
     mounted -n 1 -- "$work/lost" && wait_for 30 test -e "$work/wrote" >"$work/out" &&
-        faults '{"expired": true}' && ends 5 'FAILED' weft wait "$id" && no_faults &&
-        ends 0 'not published: lost-0' weft logs "$id" &&
-        wait_for 20 no_mount_is_left >>"$work/out"
+        faults '{"expired": true}' && touch "$work/refusing" &&
+        ends 5 'FAILED' weft wait "$id" && no_faults && ends 0 'not published: lost-0' \
+        weft logs "$id" && wait_for 20 no_mount_is_left >>"$work/out"
     status=$?
     no_faults
     report $status 'what cannot be published makes a submitted job fail, and its log says so'

@@ -6,7 +6,7 @@
 times=5
 [[ " ${wanted[*]} " != *' many '* ]] || times=100
 for ((i = 0; i < times; i++)); do
-    submit "${plain[@]}" -N 2 -n 2 -- "$code" && weft wait "$id" >"$work/out" 2>&1 ||
+    submit "${plain[@]}" -N 2 -n 2 --shm-size 64m -- "$code" && weft wait "$id" >"$work/out" 2>&1 ||
         break
 done
 [ "$i" = "$times" ] && in_the_end_nothing_is_left

@@ -33,7 +33,7 @@ fi
 need_weft
 wanted=("$@")
 # The commands, none of which may take longer than that.
-weft() { timeout -k 5 90 "$WEFT" "$@"; }
+weft() { timeout -k 5 150 "$WEFT" "$@"; }
 scontrol() { timeout -k 5 60 scontrol "$@"; }
 sinfo() { timeout -k 5 60 sinfo "$@"; }
 srun() { timeout -k 5 90 srun "$@"; }
@@ -82,8 +82,8 @@ export PATH=$slurm:$PATH WEFT_JOBS_DIR=$work/jobs
 mkdir "$work/here"
 cd "$work/here" || exit
 
-# submit OPTIONS...: sets `id`; what weft submit said is in $work/said.
-submit() { id=$(weft submit -t 2 "$@" 2>"$work/said"); }
+# submit OPTIONS...: sets `id`; what weft submit said is in $work/said, and shown if it failed.
+submit() { id=$(weft submit -t 2 "$@" 2>"$work/said") || { cp "$work/said" "$work/out"; false; }; }
 
 # state_of JOB: its state, in weft's words.
 state_of() { weft jobs --json "$1" | sed -n 's/.*"state": "\(.*\)",/\1/p'; }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use weft_job::job::{Mount, RETRIES_MOST};
+use weft_job::size::ShmSize;
 use weft_launch::rank_arguments::RankArguments;
 
 /// The parsed command line of `weft submit`.
@@ -67,6 +68,10 @@ pub struct SubmitArguments {
     /// What carries the messages: weft, or native (what the MPI takes by itself)
     #[arg(long, value_name = "TRANSPORT", value_parser = ["weft", "native"])]
     pub transport: Option<String>,
+    /// Give the ranks on each node a /dev/shm of their own of SIZE: 4g, 512m; try:4g goes on with
+    /// the one that there is where a node refuses
+    #[arg(long, value_name = "SIZE")]
+    pub shm_size: Option<ShmSize>,
     /// Mount a bucket on each node for as long as the job lives: s3://BUCKET/PREFIX:/FOLDER, with
     /// :ro behind it to refuse writing; may be repeated
     #[arg(long = "mount", value_name = "MOUNT")]

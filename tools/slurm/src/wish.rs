@@ -112,6 +112,7 @@ fn put_over(job: &mut Job, arguments: &SubmitArguments) -> Result<(), Fault> {
     job.retries = arguments.retries.and_then(Whole::new).or(job.retries);
     job.name = arguments.name.clone().or(job.name.take());
     job.transport = arguments.transport.clone().or(job.transport.take());
+    job.shm_size = arguments.shm_size.or(job.shm_size);
     if !arguments.mounts.is_empty() {
         job.mounts.clone_from(&arguments.mounts);
         check_all(&job.mounts).map_err(|why| Fault::Usage(format!("--mount: {}", why.text())))?;
@@ -231,7 +232,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.yaml");
         let text = "version: 1\nprogram: ./a\narguments: [x]\nranks: 4\nranks_per_node: 2\n\
-                    time_limit: 90\narray: {size: 3}\nenvironment: {A: 1, B: 2}\n";
+                    time_limit: 90\narray: {size: 3}\nshm_size: 1g\nenvironment: {A: 1, B: 2}\n";
         std::fs::write(&path, text).unwrap();
         let spec = path.to_str().unwrap();
         let from_file = wished(&["--spec", spec]).unwrap();
@@ -255,6 +256,8 @@ mod tests {
             "mpich",
             "--heap",
             "private",
+            "--shm-size",
+            "try:2g",
             "--qos=high",
             "--",
             "./b",
@@ -263,6 +266,11 @@ mod tests {
         assert_eq!((over.nodes(), over.seconds()), (Some(4), Some(3600)));
         assert_eq!(over.options, ["--array=0-9%2", "--qos=high"]);
         assert_eq!(over.exec_options, ["--heap=private"]);
+        let size = |wished: &Wished| wished.job.shm_size.unwrap().to_string();
+        assert_eq!(
+            (size(&from_file), size(&over)),
+            ("1g".into(), "try:2g".into())
+        );
         assert_eq!(over.job.environment["A"], "1");
         assert_eq!(over.job.environment["B"], "3");
         assert_eq!(
