@@ -21,7 +21,9 @@ use tokio::runtime::Handle;
 use weft_files::{BucketFiles, Change, Given, Kind, Place, Special, copy_range};
 
 use crate::listed::{read_entries, read_names};
-use crate::making::{entered, give_xattr, link_target, make, moment, presence, set, xattr_name};
+use crate::making::{
+    Node, entered, give_xattr, link_target, make, moment, presence, set, xattr_name,
+};
 use crate::shown::{Owner, done, errno, named, open_mode, process_of, special, text};
 use crate::writers::Writers;
 
@@ -199,13 +201,17 @@ impl Filesystem for Face {
         atime: Option<TimeOrNow>,
         mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
-        _handle: Option<FileHandle>,
+        handle: Option<FileHandle>,
         _crtime: Option<SystemTime>,
         _chgtime: Option<SystemTime>,
         _bkuptime: Option<SystemTime>,
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        let node = Node {
+            ino: ino.0,
+            handle: handle.map(|handle| handle.0),
+        };
         let change = Change {
             given: Given {
                 mode: mode.map(|mode| (mode & 0o7777) as u16),
@@ -216,7 +222,7 @@ impl Filesystem for Face {
             modified: mtime.map(moment),
         };
         self.run(
-            async move |files, owner| match set(&files, ino.0, size, &change).await {
+            async move |files, owner| match set(&files, node, size, &change).await {
                 Ok(entry) => reply.attr(&entry.valid, &owner.attributes(&entry.attributes)),
                 Err(fault) => reply.error(errno("setattr", &fault)),
             },

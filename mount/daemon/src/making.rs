@@ -60,25 +60,37 @@ pub async fn make(
     Ok(entry)
 }
 
+/// What setattr changes.
+#[derive(Debug, Clone, Copy)]
+pub struct Node {
+    /// Its number.
+    pub ino: u64,
+    /// By which a program has it open, if that was said.
+    pub handle: Option<u64>,
+}
+
 /// Does what setattr asks for, and says what the node is then.
 ///
 /// # Errors
 /// Those of writing, and of attributes.
 pub async fn set(
     files: &BucketFiles,
-    ino: u64,
+    node: Node,
     size: Option<u64>,
     change: &Change,
 ) -> Result<Entry, Fault> {
     if let Some(size) = size {
-        files.open_files.resize(ino, size).await?;
+        match node.handle {
+            Some(handle) => files.open_files.resize_open(handle, size).await?,
+            None => files.open_files.resize(node.ino, size).await?,
+        }
         // The kernel leaves that to who says FUSE_HANDLE_KILLPRIV_V2.
-        files.attribute_calls.drop_privileges(ino);
+        files.attribute_calls.drop_privileges(node.ino);
     }
     if *change != Change::default() {
-        files.attribute_calls.change(ino, change).await?;
+        files.attribute_calls.change(node.ino, change).await?;
     }
-    files.attributes(ino).await
+    files.attributes(node.ino).await
 }
 
 /// The moment that is meant.

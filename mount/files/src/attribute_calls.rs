@@ -148,6 +148,7 @@ impl AttributeCalls {
         {
             return Err(Reason::Exists.into());
         }
+        names::check_key(&format!("{}{}", self.core.key(new.parent)?, new.name))?;
         self.must_be_readable(new.parent)?;
         made(&self.core, new, making, Some(special.clone()));
         let (listed, at) = (Listed::Special(special), Instant::now());

@@ -48,6 +48,7 @@ impl Changes {
         names::check(new.name)?;
         self.must_be_free(new).await?;
         let key = format!("{}{}/", self.core.key(new.parent)?, new.name);
+        names::check_key(&key)?;
         let at = Instant::now();
         self.core
             .store
@@ -166,6 +167,7 @@ impl Changes {
         may_replace: bool,
     ) -> Result<Option<ObjectInfo>, Fault> {
         names::check(new.name)?;
+        names::check_key(&format!("{}{}", self.core.key(new.parent)?, new.name))?;
         let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
         let target = search::find(&self.core, new.parent, new.name).await?;
         let target = target.map(|(target, _)| target);

@@ -139,6 +139,12 @@ impl Draft {
         Ok(())
     }
 
+    /// It was opened with O_TRUNC: it has another time, though it may have been empty.
+    pub async fn touch(&self) {
+        let size = self.state.lock().await.file.content.size();
+        self.show(size);
+    }
+
     /// Makes a range that of an object, without its bytes coming here.
     ///
     /// # Errors
@@ -256,7 +262,8 @@ impl Draft {
         let info = ObjectInfo {
             size_bytes: state.file.content.size(),
             etag,
-            modified: SystemTime::now(),
+            // When it was written, not when the store had it.
+            modified: self.modified().unwrap_or_else(SystemTime::now),
             is_archived: false,
         };
         state
@@ -361,6 +368,11 @@ impl Draft {
         }
         let log = state.file.content.log()?;
         Some(log.keep().with_extension("log").display().to_string())
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        let mut nodes = self.core.nodes();
+        nodes.file(self.ino).map(|file| file.info.modified)
     }
 
     fn show(&self, size_bytes: u64) {

@@ -166,8 +166,10 @@ impl Drafts {
             return;
         };
         let (parent, name) = (node.parent, node.name.clone());
+        // Somebody may write it again by now.
+        let is_draft = self.table().contains_key(&ino);
         if let Some(file) = nodes.file(ino) {
-            file.is_draft = false;
+            file.is_draft = is_draft;
             file.is_lost |= was_lost;
         }
         if was_lost {

@@ -57,6 +57,20 @@ pub fn check(name: &str) -> Result<(), Reason> {
     }
 }
 
+/// S3's longest key.
+const KEY_BYTES: usize = 1024;
+
+/// Whether a new key is no longer than a store takes.
+///
+/// # Errors
+/// `NameTooLong`.
+pub fn check_key(key: &str) -> Result<(), Reason> {
+    if key.len() > KEY_BYTES {
+        return Err(Reason::NameTooLong);
+    }
+    Ok(())
+}
+
 /// The names of one page of the listing of the folder `prefix`, in the page's order; and how many
 /// keys have none. Where an object and a folder have one name, both come, for the reader to choose.
 pub fn of_page(page: &Page, prefix: &str) -> (Vec<Named>, usize) {

@@ -191,6 +191,24 @@ impl Folder {
     }
 }
 
+impl File {
+    /// The store has this content. When this mount wrote it, the mount knows better than the store,
+    /// whose times are whole seconds.
+    pub fn see(&mut self, info: &ObjectInfo, at: Instant) {
+        let is_same = self.is_written_here && self.info.etag == info.etag;
+        let modified = if is_same {
+            self.info.modified
+        } else {
+            info.modified
+        };
+        self.info = ObjectInfo {
+            modified,
+            ..info.clone()
+        };
+        self.at = at;
+    }
+}
+
 impl Node {
     /// File or folder.
     pub fn kind(&self) -> Kind {
@@ -349,8 +367,7 @@ impl Nodes {
             node.lookups += 1;
             if let (Body::File(file), Listed::File(info)) = (&mut node.body, listed) {
                 if file.at <= at && !file.is_draft && !file.is_gone {
-                    file.info = info.clone();
-                    file.at = at;
+                    file.see(info, at);
                 }
             }
             if let (Body::Special(old), Listed::Special(new)) = (&mut node.body, listed) {

@@ -155,6 +155,7 @@ impl OpenFiles {
         };
         if let Some(draft) = draft.as_ref().filter(|_| mode.truncates) {
             draft.resize(0).await?;
+            draft.touch().await;
         }
         let keeps_pages = !mode.truncates && self.take_pages(ino, &version.etag);
         let handle = self.open.add(OpenFile {
@@ -228,6 +229,7 @@ impl OpenFiles {
             }
             None => {}
         }
+        names::check_key(&format!("{}{}", self.core.key(new.parent)?, new.name))?;
         let at = Instant::now();
         let listed = Listed::File(ObjectInfo {
             size_bytes: 0,
@@ -350,14 +352,22 @@ impl OpenFiles {
         told(draft, done).await
     }
 
-    /// Makes a file `size` bytes long, whether it is open or not.
+    /// Makes an open file `size` bytes long, at ftruncate(2).
     ///
     /// # Errors
-    /// Those of the draft.
+    /// `NotOpen` for files that are opened for reading; those of the draft.
+    pub async fn resize_open(&self, handle: u64, size: u64) -> Result<(), Fault> {
+        let file = self.open.get(handle)?;
+        let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
+        draft.resize(size).await
+    }
+
+    /// Makes a file `size` bytes long, whoever has it open, at truncate(2). Who closes it meanwhile
+    /// publishes what was there before; so this is one writer more, and publishes, too.
+    ///
+    /// # Errors
+    /// Those of the draft, and of publishing.
     pub async fn resize(&self, ino: u64, size: u64) -> Result<(), Fault> {
-        if let Some(draft) = self.draft(ino) {
-            return draft.resize(size).await;
-        }
         let mode = Mode {
             writes: true,
             truncates: size == 0,

@@ -196,8 +196,7 @@ pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> 
     let mut nodes = core.nodes();
     if let Some(file) = nodes.file(ino) {
         if file.at <= at && !file.is_draft && !file.is_gone {
-            file.info = info;
-            file.at = at;
+            file.see(&info, at);
             file.is_lost = false;
         }
     }
