@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lone_ranks_of_mpis_that_wait_for_delivery_inject_more() {
+    fn only_single_ranks_of_mpis_that_wait_for_delivery_inject_more() {
         let rank = RankArguments::without_preloads();
         let weft = Transport::Weft;
         for (family, most, expected) in [

@@ -67,8 +67,8 @@ impl Posting {
     }
 }
 
-/// How often in a row a long inject is put off (libfabric: -FI_EAGAIN) where it is expected to leave
-/// soon, before it is queued. Chosen: about a millisecond of calls of progress. A program
+/// How often in a row a long inject is put off (-FI_EAGAIN of libfabric) where it is to leave soon,
+/// before it is queued. Chosen: about a millisecond of calls of progress. A program
 /// that injects may compute next, and then nobody posts what is queued; nor may a remote that
 /// computes keep a sender for long (MPI-4.1 section 3.7).
 const PUT_OFF_LIMIT: u32 = 1000;
