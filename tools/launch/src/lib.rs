@@ -23,7 +23,8 @@
 //! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks,
 //!   `remote_shell` is the way there (ssh or what takes its place), `node_agents` starts a
 //!   `node_agent` on each and speaks `agent_protocol` with it, with a `heartbeat`, `spread` tells
-//!   each MPI; `machines` finds hosts that are one machine; `inject_size`: what single ranks inject.
+//!   each MPI; `machines` finds hosts that are one machine; `inject_size`: what single ranks
+//!   inject.
 //! - `transport`: launcher arguments and environment, one file per family. `job` brings all of
 //!   this together.
 //! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
