@@ -23,7 +23,8 @@ RUN=tests/testbed/run.sh
 # others.
 shared_memory_names() { :; }
 read_arguments "$@"
-[ ${#suites[@]} -gt 0 ] || suites=(network links flows harsh attack firewall launch collectives programs)
+[ ${#suites[@]} -gt 0 ] ||
+    suites=(network links flows harsh attack firewall launch collectives programs)
 
 TESTBED=$ROOT/tests/testbed/testbed.sh
 if ! reason=$("$TESTBED" check); then

@@ -10,8 +10,8 @@
 //! Pure above memory: no system call, no lock, no allocation after [`Team::attach`]. In the order
 //! in which a call meets them:
 //!
-//! - [`team`]: the calls, and [`reductions`] two of them; checks arguments. [`fault`]: why a call fails. [`shape`]: what is known
-//!   of the machine.
+//! - [`team`]: the calls, and [`reductions`] two of them; checks arguments. [`fault`]: why a call
+//!   fails. [`shape`]: what is known of the machine.
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is.

@@ -187,9 +187,15 @@ impl Leaders {
         data: &mut BytesViewMut<'_>,
         reduction: Reduction,
     ) -> Outcome {
+        let length_bytes = data.length_bytes();
         let mut room = std::mem::take(&mut self.room);
-        room.resize(data.length_bytes().max(room.len()), 0);
-        let outcome = self.doubling(mpi, waiting, data, (reduction, &mut room));
+        room.resize(length_bytes.max(room.len()), 0);
+        let mut sum = Sum {
+            data,
+            room: &mut room[..length_bytes],
+            reduction,
+        };
+        let outcome = self.doubling(mpi, waiting, &mut sum);
         if outcome.is_ok() {
             self.room = room;
         } else {
@@ -201,80 +207,91 @@ impl Leaders {
 
     /// Recursive doubling. Of hosts beyond a power of two each leaves its data to the one before
     /// it, which brings it the result.
-    fn doubling(
+    fn doubling(&self, mpi: &Mpi, waiting: &mut Waiting, sum: &mut Sum<'_, '_>) -> Outcome {
+        let acting = 1 << self.hosts.ilog2();
+        let pairs = self.hosts - acting;
+        if self.own >= 2 * pairs {
+            return self.among(mpi, waiting, sum, acting);
+        }
+        if self.own % 2 == 1 {
+            let partner = self.own - 1;
+            self.step(mpi, waiting, sum.to(partner))?;
+            return self.step(mpi, waiting, sum.whole_from(partner));
+        }
+        let partner = self.own + 1;
+        self.step(mpi, waiting, sum.from(partner))?;
+        sum.add(self.own < partner);
+        self.among(mpi, waiting, sum, acting)?;
+        self.step(mpi, waiting, sum.to(partner))
+    }
+
+    /// The same among the hosts that are left, a power of two.
+    fn among(
         &self,
         mpi: &Mpi,
         waiting: &mut Waiting,
-        data: &mut BytesViewMut<'_>,
-        (reduction, room): (Reduction, &mut [u8]),
+        sum: &mut Sum<'_, '_>,
+        acting: usize,
     ) -> Outcome {
-        let length_bytes = data.length_bytes();
-        let mut room = BytesViewMut::from_slice(room);
-        let mut room = room.part(0, length_bytes);
-        let acting = 1 << self.hosts.ilog2();
         let pairs = self.hosts - acting;
-        if self.own < 2 * pairs && self.own % 2 == 1 {
-            let send = Some((self.own - 1, data.as_view()));
-            self.step(
-                mpi,
-                waiting,
-                Step {
-                    send,
-                    receive: None,
-                },
-            )?;
-            let receive = Some((self.own - 1, data.part(0, length_bytes)));
-            return self.step(
-                mpi,
-                waiting,
-                Step {
-                    send: None,
-                    receive,
-                },
-            );
-        }
-        if self.own < 2 * pairs {
-            let receive = Some((self.own + 1, room.part(0, length_bytes)));
-            self.step(
-                mpi,
-                waiting,
-                Step {
-                    send: None,
-                    receive,
-                },
-            )?;
-            reduction.combine(data, room.as_view());
-        }
         let own = self.own - (self.own / 2).min(pairs);
         let host = |at: usize| at + at.min(pairs);
         let mut bit = 1;
         while bit < acting {
             let other = host(own ^ bit);
             let step = Step {
-                send: Some((other, data.as_view())),
-                receive: Some((other, room.part(0, length_bytes))),
+                send: Some((other, sum.data.as_view())),
+                receive: Some((other, BytesViewMut::from_slice(sum.room))),
             };
             self.step(mpi, waiting, step)?;
-            if other > self.own {
-                reduction.combine(data, room.as_view());
-            } else {
-                reduction.combine(&mut room, data.as_view());
-                data.fill(0, room.as_view());
-            }
+            sum.add(self.own < other);
             bit *= 2;
         }
-        if self.own < 2 * pairs {
-            let send = Some((self.own + 1, data.as_view()));
-            return self.step(
-                mpi,
-                waiting,
-                Step {
-                    send,
-                    receive: None,
-                },
-            );
-        }
         Ok(())
+    }
+}
+
+/// What a leader has combined so far, and room for as much of another's.
+struct Sum<'a, 'b> {
+    data: &'a mut BytesViewMut<'b>,
+    room: &'a mut [u8],
+    reduction: Reduction,
+}
+
+impl Sum<'_, '_> {
+    fn to(&self, host: usize) -> Step<'_> {
+        Step {
+            send: Some((host, self.data.as_view())),
+            receive: None,
+        }
+    }
+
+    /// Into the room.
+    fn from(&mut self, host: usize) -> Step<'_> {
+        Step {
+            send: None,
+            receive: Some((host, BytesViewMut::from_slice(self.room))),
+        }
+    }
+
+    /// In place of what there is.
+    fn whole_from(&mut self, host: usize) -> Step<'_> {
+        let length_bytes = self.data.length_bytes();
+        Step {
+            send: None,
+            receive: Some((host, self.data.part(0, length_bytes))),
+        }
+    }
+
+    /// Combines what lies in the room, in the order of hosts.
+    fn add(&mut self, own_is_first: bool) {
+        let mut room = BytesViewMut::from_slice(self.room);
+        if own_is_first {
+            self.reduction.combine(self.data, room.as_view());
+        } else {
+            self.reduction.combine(&mut room, self.data.as_view());
+            self.data.fill(0, room.as_view());
+        }
     }
 }
 

@@ -9,9 +9,9 @@
 //! One MPI_Allreduce down: [`entries`] (the MPI's name) -> [`reduction`] (is it a type and an
 //! operation that Weft knows) -> [`communicators`] (what is known of the communicator; at its first
 //! calls [`agreement`], in which all its ranks agree, and [`served`], what comes of that) ->
-//! crates/collectives, or [`across`] where the ranks are on several hosts, with [`leaders`]' messages
-//! between those. Whatever is not served
-//! goes on to the next definition of the same name: the MPI's, or another tool's.
+//! crates/collectives, or [`across`] where the ranks are on several hosts, with messages between
+//! [`leaders`]. Whatever is not served goes on to the next definition of the same name: the MPI's,
+//! or another tool's.
 //!
 //! Whether a call is served depends only on what the standard says is equal on all ranks: the
 //! communicator, the call, the length in bytes, and of a reduction the type and the operation. So

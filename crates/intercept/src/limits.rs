@@ -30,7 +30,7 @@ const fn longest_block_bytes(call: Call, abi: Abi, ranks: usize) -> usize {
 }
 
 /// The most that ranks which share cores give each other in an alltoall, all together. Measured
-/// (docs/lab/2026-11-24-collectives-between-hosts.md): of 2 MiB Intel MPI's messages take less time.
+/// (docs/lab/2026-11-24-collectives-between-hosts.md): with 2 MiB Intel MPI's messages are quicker.
 const SHARED_CORES_BYTES: usize = 1 << 20;
 
 /// Longer data are read in place where they can be. Measured

@@ -3,27 +3,28 @@
 
 /// How many processors the scheduler may give us now (affinity mask; 1 if it cannot be read).
 pub fn allowed_count() -> u32 {
-    // SAFETY: the set was filled by the kernel; the count reads it only.
-    allowed().map_or(1, |set| unsafe { libc::CPU_COUNT(&set) }.max(1) as u32)
-}
-
-/// The affinity mask, if it can be read.
-fn allowed() -> Option<libc::cpu_set_t> {
-    // SAFETY: cpu_set_t is plain data, for which zero is valid.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set is ours to write and its size is given.
-    let code = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) };
-    (code == 0).then_some(set)
+    allowed().len().max(1) as u32
 }
 
 /// The processor that the scheduler gives us, if it may give us one only. Setup.
 pub fn only_processor() -> Option<u32> {
-    let set = allowed()?;
+    match allowed()[..] {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// The processors of the affinity mask; none if it cannot be read.
+fn allowed() -> Vec<u32> {
+    // SAFETY: cpu_set_t is plain data, for which zero is valid.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: the set is ours to write and its size is given.
+    if unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) } != 0 {
+        return Vec::new();
+    }
     // SAFETY: the set was filled by the kernel; each number is one that it has a place for.
-    let is_allowed = |&at: &usize| unsafe { libc::CPU_ISSET(at, &set) };
-    let mut found = (0..libc::CPU_SETSIZE as usize).filter(is_allowed);
-    let first = found.next()?;
-    found.next().is_none().then_some(first as u32)
+    let is_allowed = |&at: &u32| unsafe { libc::CPU_ISSET(at as usize, &set) };
+    (0..libc::CPU_SETSIZE as u32).filter(is_allowed).collect()
 }
 
 /// How many processors are online on this machine, whatever we may use of them (1 if unknown).
