@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Args, Parser};
 
 /// The words of `weft doctor`.
 #[derive(Debug, Parser)]
@@ -53,6 +53,14 @@ pub struct DoctorArguments {
     /// Does what is done without it, too: as it was called when jobs were not tried by themselves
     #[arg(long = "try", hide = true, conflicts_with = "quick")]
     pub trial: bool,
+    /// Hidden options.
+    #[command(flatten)]
+    pub other_side: OtherSide,
+}
+
+/// What has this process be the other side of a check, on this host or on another.
+#[derive(Debug, Args)]
+pub struct OtherSide {
     /// Comes to a socket of another process: the other side of the checks of first contact
     #[arg(long, hide = true, value_name = "NAME")]
     pub visit: Option<String>,

@@ -18,7 +18,7 @@ use weft_launch::mounts::trial::Trial;
 use crate::check::{Check, Status};
 use crate::store::Store;
 
-/// Names that are listed at most, files looked at, and what is read of one. Chosen: a second or two.
+/// Names that are listed at most, and what is read of one file. Chosen: a second or two.
 const NAMES_MOST: usize = 1000;
 const READ_MOST_BYTES: u64 = 64 << 20;
 const READ_MOST: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ const READ_MOST: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// What to write instead.
-pub fn bucket_of(text: &str) -> Result<&str, String> {
+fn bucket_of(text: &str) -> Result<&str, String> {
     let rest = text.strip_prefix("s3://").unwrap_or_default();
     let bucket = rest.split('/').next().unwrap_or_default();
     if bucket.is_empty()
@@ -55,7 +55,7 @@ pub fn checks(
     };
     let mut checks = match Store::of(variable) {
         Ok(store) => store.checks(bucket),
-        Err(text) => return vec![unusable(text)],
+        Err(fault) => return vec![unusable(fault.to_string())],
     };
     checks.push(credentials(variable, Path::exists));
     checks.push(mounted(source, program));
@@ -138,7 +138,7 @@ fn mounted(source: &str, program: Option<&Path>) -> Check {
     let begin = Instant::now();
     let trial = match Trial::start(source) {
         Ok(trial) => trial,
-        Err(why_not) => return judge(Err(why_not)),
+        Err(fault) => return judge(Err(fault.to_string())),
     };
     let took = begin.elapsed();
     let folder = trial.folder().as_os_str();

@@ -81,7 +81,7 @@ use weft_launch::family::Family;
 use weft_launch::fault::Fault;
 use weft_launch::remote_shell::RemoteShell;
 
-use arguments::{DoctorArguments, InfoArguments};
+use arguments::{DoctorArguments, InfoArguments, OtherSide};
 use attempt::FetchError;
 use check::Check;
 use examination::Examination;
@@ -217,25 +217,27 @@ fn with_variables(arguments: &DoctorArguments) -> io::Error {
 
 /// Where this is the other process of a check: what came of its part.
 fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
-    let DoctorArguments {
+    let OtherSide {
         read_memory,
         map_memory,
         visit,
         give_flows,
         read_bucket,
         count_datagrams,
-        ..
-    } = arguments;
+        take_variables,
+        echo_datagrams,
+        take_flows,
+    } = &arguments.other_side;
     if let Some(folder) = read_bucket {
         return Some(bucket_trial::read(folder).map_err(FetchError::from));
     }
     if let Some(addresses) = count_datagrams {
         return Some(reach::count(addresses).map_err(FetchError::from));
     }
-    if arguments.echo_datagrams {
+    if *echo_datagrams {
         return Some(reach::echo().map_err(FetchError::from));
     }
-    if arguments.take_variables {
+    if *take_variables {
         return Some(Err(FetchError::from(with_variables(arguments))));
     }
     match (read_memory, map_memory, visit, give_flows) {
@@ -243,7 +245,7 @@ fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
         (_, Some(target), ..) => Some(direct::map_memory(target)),
         (_, _, Some(name), _) => Some(meeting::visit(name).map_err(FetchError::from)),
         (.., Some(words)) => Some(flows::give(words).map_err(FetchError::from)),
-        _ if arguments.take_flows => Some(flows::take().map_err(FetchError::from)),
+        _ if *take_flows => Some(flows::take().map_err(FetchError::from)),
         _ => None,
     }
 }

@@ -93,7 +93,11 @@ pub fn measure(
         let (shell, program) = (shell.clone(), program.to_owned());
         let (from, to) = (from.clone(), to.clone());
         thread::spawn(move || {
-            let tried = between(&shell, &program, (&from, &to), patience);
+            let way = Way {
+                from: &from,
+                to: &to,
+            };
+            let tried = between(&shell, &program, way, patience);
             let failure = tried.as_ref().err().map(ToString::to_string);
             Reach {
                 from,
@@ -109,10 +113,17 @@ pub fn measure(
     joined.collect()
 }
 
+/// From one host to another.
+#[derive(Debug, Clone, Copy)]
+struct Way<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
 fn between(
     shell: &RemoteShell,
     program: &Path,
-    (from, to): (&str, &str),
+    Way { from, to }: Way<'_>,
     patience: Duration,
 ) -> Result<usize, RemoteFault> {
     let echo = shell.command(to, program, &["doctor", "--echo-datagrams"]);

@@ -10,7 +10,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// A process that serves others ends by itself after this, if nobody ends it (chosen: several times a measurement).
+/// A process that serves others ends by itself after this, if nobody ends it (chosen: several times
+/// a measurement).
 const TAKES: Duration = Duration::from_secs(120);
 
 /// Why nothing was measured between hosts.

@@ -2,8 +2,8 @@
 //! /dev/shm around jobs: what is mounted there, what dead jobs left in it, and whether a job can
 //! have one of its own.
 //!
-//! Called by `lib.rs`. Sources: shm_overview(7), statfs(2), statvfs(3), unshare(2). Whether there is
-//! room in it, `memory.rs` tries.
+//! Called by `lib.rs`. Whether there is room in it, `memory.rs` tries. Sources: shm_overview(7),
+//! statfs(2), statvfs(3), unshare(2).
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use weft_launch::counted::size;
+use weft_launch::fault::Fault;
 use weft_launch::{dev_shm, leftovers};
 
 use crate::check::{Check, Status};
@@ -110,12 +111,12 @@ fn left(files: &[(PathBuf, u64)]) -> Check {
     Check::ok(name, value, why).but(Status::Warn, format!("rm {}{more}", names.join(" ")))
 }
 
-fn own(tried: Result<(), String>) -> Check {
+fn own(tried: Result<(), Fault>) -> Check {
     let name = "own /dev/shm";
     let why = "--shm-size and --mount give the ranks of a job namespaces of their own";
     match tried {
         Ok(()) => Check::ok(name, "one of 1.0 MiB was made for a process", why),
-        Err(why_not) => Check::ok(name, why_not, why).but(
+        Err(why_not) => Check::ok(name, why_not.to_string(), why).but(
             Status::Warn,
             "the reason says what to change; a job with --shm-size try:SIZE goes on without",
         ),
@@ -171,7 +172,9 @@ mod tests {
     #[test]
     fn a_host_that_refuses_namespaces_is_a_warning_with_its_reason() {
         assert_eq!(own(Ok(())).status, Status::Ok);
-        let check = own(Err("user.max_user_namespaces is 0".to_owned()));
+        let check = own(Err(Fault::Limit(
+            "user.max_user_namespaces is 0".to_owned(),
+        )));
         assert!(check.status == Status::Warn && check.value.contains("is 0"));
     }
 }

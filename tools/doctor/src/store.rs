@@ -21,6 +21,11 @@ const REFUSED_S: i64 = 15 * 60;
 /// Clocks farther apart are wrong. Chosen: as between hosts.
 const WRONG_S: i64 = 90;
 
+/// `AWS_ENDPOINT_URL` names no store.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("AWS_ENDPOINT_URL is `{0}`; it must be http://HOST:PORT or https://HOST")]
+pub struct NoAddress(String);
+
 /// Where the bucket's store is, from the variables of AWS's SDKs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
@@ -35,7 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// An address that is none.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Self, NoAddress> {
         let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
         let region = variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION"));
         let named = variable("AWS_ENDPOINT_URL_S3").or_else(|| variable("AWS_ENDPOINT_URL"));
@@ -52,8 +57,7 @@ impl Store {
                 region,
             });
         };
-        let wrong =
-            || format!("AWS_ENDPOINT_URL is `{url}`; it must be http://HOST:PORT or https://HOST");
+        let wrong = || NoAddress(url.clone());
         let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
         let is_plain = match scheme {
             "http" => true,
@@ -213,7 +217,7 @@ fn seconds_of(date: &str) -> Option<i64> {
 mod tests {
     use super::*;
 
-    fn store(variables: &[(&str, &str)]) -> Result<Store, String> {
+    fn store(variables: &[(&str, &str)]) -> Result<Store, NoAddress> {
         Store::of(|name| {
             let found = variables.iter().find(|(one, _)| *one == name);
             found.map(|(_, value)| (*value).to_owned())
@@ -273,6 +277,7 @@ mod tests {
             "http://a b",
         ] {
             let said = store(&[("AWS_ENDPOINT_URL", wrong)]).unwrap_err();
+            let said = said.to_string();
             assert!(said.contains(wrong) && said.contains("must be"), "{said}");
         }
     }

@@ -6,8 +6,8 @@
 //!
 //! - `source`: the job file and where the text goes. `exported`: what comes of it: a text, and the
 //!   fields that are not in it.
-//! - `mounting`: the job's buckets in containers. `shape`: nodes and ranks. `words`: the `weft run` that the other system starts. `name`: the
-//!   job's name under other rules.
+//! - `mounting`: the job's buckets in containers. `shape`: nodes and ranks. `words`: the `weft run`
+//!   that the other system starts. `name`: the job's name under other rules.
 //! - `batch`, `batch_submit`: AWS Batch. `parallel_cluster`: AWS ParallelCluster. `mpi_job`,
 //!   `train_job`: Kubeflow, both with `pods`. `slurm_shm`: Slurm's own sized /dev/shm.
 
@@ -38,6 +38,7 @@ use source::Source;
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "weft export",
+    bin_name = "weft export",
     no_binary_name = true,
     disable_version_flag = true,
     disable_help_subcommand = true,

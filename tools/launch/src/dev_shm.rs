@@ -56,10 +56,11 @@ pub(crate) fn probe(size: ShmSize) -> Result<(), Refusal> {
 /// tries it, with a small one.
 ///
 /// # Errors
-/// Why not, and what to do.
-pub fn trial() -> Result<(), String> {
-    let small = ShmSize::of_mib(1).ok_or("1 MiB is no size")?;
-    probe(small).map_err(|why| why.to_string())
+/// `Fault::Limit`: why not, and what to do.
+pub fn trial() -> Result<(), Fault> {
+    let refused = |why: &dyn ToString| Fault::Limit(why.to_string());
+    let small = ShmSize::of_mib(1).ok_or_else(|| refused(&"1 MiB is no size"))?;
+    probe(small).map_err(|why| refused(&why))
 }
 
 /// The size, if this host has the memory for it; `None` where it has not, and less will do.

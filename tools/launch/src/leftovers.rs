@@ -2,8 +2,8 @@
 //! What ranks that were killed leave behind, removed at the end of the job: shared memory of their
 //! MPI in /dev/shm. Folders of launchers and daemons: `sessions.rs`.
 //!
-//! Called by `lib.rs` and, on each other host, by `node_agent.rs`; `weft doctor` asks what lies there
-//! ([`abandoned`]). A file of /dev/shm goes only if
+//! Called by `lib.rs` and, on each other host, by `node_agent.rs`; `weft doctor` asks what lies
+//! there ([`abandoned`]). A file of /dev/shm goes only if
 //! all of this holds: its name begins as this MPI's do, it was not there before the job, it is a
 //! plain file of this user, and nobody has it open or mapped, of which the kernel vouches by a
 //! lease (`weft_os::lease`). Each of these MPIs holds a file mapped from its making to its removal,
@@ -49,8 +49,8 @@ pub(crate) fn prefixes(family: Family) -> Vec<String> {
         .collect()
 }
 
-/// Files of this user in /dev/shm that an MPI made and nobody has open, with their sizes in bytes, in
-/// the order of their names. Nothing is removed.
+/// Files of this user in /dev/shm that an MPI made and nobody has open, with their sizes in bytes,
+/// in the order of their names. Nothing is removed.
 #[must_use]
 pub fn abandoned() -> Vec<(PathBuf, u64)> {
     abandoned_in(Path::new(SHARED_MEMORY))

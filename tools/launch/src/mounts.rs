@@ -7,8 +7,8 @@
 //! is published by then, or the job fails. The namespaces end with their last process, and the
 //! mounts with them, whoever is killed.
 //!
-//! - `wants`: what it is asked for. `nodes`: whose mounts fetch together. `word`: what it says to ranks and to who started it.
-//!   `trouble`: why something is not mounted, or not published.
+//! - `wants`: what it is asked for. `nodes`: whose mounts fetch together. `word`: what it says to
+//!   ranks and to who started it. `trouble`: why something is not mounted, or not published.
 //!   `daemon`: one `weft-mount`. `keeper`: the process itself, `guests` the ranks that it serves.
 //! - `holder`: `weft run`, and its node agent on each other host, start a keeper and hold it by a
 //!   pipe. `plan` decides that before the job.

@@ -13,6 +13,7 @@ use weft_job::job::Mount;
 use weft_job::mount::check_all;
 use weft_os::process;
 
+use crate::fault::Fault;
 use crate::mounts::holder::Holder;
 use crate::mounts::wants::Wants;
 use crate::mounts::{ENTER, command, variables};
@@ -29,18 +30,19 @@ impl Trial {
     /// Mounts `source`, as `s3://BUCKET/PREFIX`; waits for as long as the store takes.
     ///
     /// # Errors
-    /// A sentence: why it is not mounted, and what to do.
-    pub fn start(source: &str) -> Result<Self, String> {
-        let mark = process::random_u64().map_err(|error| error.to_string())?;
+    /// `Fault::Limit`: why it is not mounted, and what to do.
+    pub fn start(source: &str) -> Result<Self, Fault> {
+        let mark = process::random_u64().map_err(Fault::system("naming a folder"))?;
         let folder = std::env::temp_dir().join(format!("weft-doctor-{mark:016x}"));
         let mount = Mount {
             source: source.to_owned(),
             target: folder.display().to_string(),
             read_only: true,
         };
-        check_all(std::slice::from_ref(&mount)).map_err(|fault| fault.text().to_owned())?;
+        check_all(std::slice::from_ref(&mount))
+            .map_err(|why| Fault::Limit(why.text().to_owned()))?;
         std::fs::create_dir(&folder)
-            .map_err(|error| format!("making the folder {}: {error}", folder.display()))?;
+            .map_err(Fault::system(format!("making {}", folder.display())))?;
         let mut trial = Self {
             holder: None,
             folder,
@@ -48,10 +50,12 @@ impl Trial {
         let wants = Wants {
             name: Wants::name(&format!("{mark:016x}")),
             first: None,
+            nodes: None,
             shm_size: None,
             mounts: vec![mount],
         };
-        let holder = Holder::start(&wants, &variables()).map_err(|why| why.to_string())?;
+        let holder = Holder::start(&wants, &variables());
+        let holder = holder.map_err(|why| Fault::Limit(why.to_string()))?;
         trial.holder = Some(holder);
         Ok(trial)
     }
