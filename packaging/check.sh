@@ -43,7 +43,7 @@ can_have_a_root() { mkdir -p "$work/in" && echo true >"$work/in/true" && in_root
 # --- the Debian package ---------------------------------------------------------------------------
 
 check_deb() {
-    local deb name='the Debian package is installed, used and purged, and nothing is left'
+    local deb also name='the Debian package is installed, used and purged, and nothing is left'
     deb=$(ls -t target/packages/weft_*.deb 2>/dev/null | head -n 1)
     [ -n "$deb" ] || { skip "$name" 'it is not there; make deb makes it'; return; }
     if command -v lintian >/dev/null; then
@@ -53,12 +53,18 @@ check_deb() {
         skip 'lintian finds no error' 'lintian is not installed'
     fi
     dpkg-deb --fsys-tarfile "$deb" | tar -xO ./usr/share/doc/weft/copyright >"$work/copyright"
-    packaging/licences.py texts | sed -n 's/^\([^ ]*\) \([^ ]*\): .*/linked\/\1-\2\//p' \
+    also=
+    [ ! -x dist/bin/weft-mount ] || also=mount
+    packaging/licences.py texts $also | sed -n 's/^\([^ ]*\) \([^ ]*\): .*/linked\/\1-\2\//p' \
         >"$work/crates"
     [ -s "$work/crates" ] && ! while read -r crate; do
         grep -q "^Files: $crate" "$work/copyright" || echo "$crate"
     done <"$work/crates" | tee "$work/out" | grep -q .
     report $? 'debian/copyright names every linked crate'
+
+    dpkg-deb --contents "$deb" | grep ' \./usr/bin/weft-mount$' >"$work/out"
+    [ $? = "$([ -n "$also" ]; echo $?)" ]
+    report $? 'the bucket mount is in the Debian package if it was built'
 
     if ! can_have_a_root 2>"$work/out"; then
         skip "$name" "no overlay can be mounted: $(tail -n 1 "$work/out")"

@@ -36,7 +36,8 @@ else
             ! ls -d "${TMPDIR:-/tmp}"/weft-doctor-* 2>/dev/null
     }
     check 'bucket: one with nothing in it' found 'store=ok=answered' \
-        "store's clock=ok=this host is" 'credentials=ok=AWS_ACCESS_KEY_ID' 'bucket=ok=nothing in it' -- -- s3://data
+        "store's clock=ok=this host is" 'credentials=ok=AWS_ACCESS_KEY_ID' \
+        'bucket=ok=nothing in it' -- -- s3://data
     control POST objects '{"bucket": "data", "count": 3, "prefix": "a", "size": 4194304}' \
         >/dev/null
     check 'bucket: it is listed, and a file read' found 'bucket=ok=3 names, 4.0 MiB read in order' \
