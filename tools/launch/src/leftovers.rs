@@ -218,7 +218,7 @@ mod tests {
         File::create(path("of_others")).unwrap();
         let held = File::create(path("sm_segment.held")).unwrap();
         let left = (path("mpich_shm_left_0"), 7);
-        assert_eq!(abandoned_in(folder.path()), [left.clone()]);
+        assert_eq!(abandoned_in(folder.path()), std::slice::from_ref(&left));
         drop(held);
         assert_eq!(
             abandoned_in(folder.path()),
