@@ -44,14 +44,16 @@ scontrol update nodename=n2 state=resume && [ $status = 0 ] && ended "$second"
 report $? 'a drained node finishes its job, and takes the next one when it is back'
 
 # Who waits since before goes on waiting; who asks meanwhile is told.
-# Slurm's step tells its end to the controller every 60 seconds until it is heard.
+# The job ends when the controller is back: a step whose end was not heard says it again only after
+# 60 seconds.
 waiting=
-script slow-through 'echo "begun $$"' 'sleep 4' 'exit 6'
+script slow-through 'echo "begun $$"' "until [ -e $work/back ]; do sleep 0.1; done" 'exit 6'
 on n2 slow-through && { weft wait "$id" >"$work/waited" 2>&1 & } && waiting=$! && sleep 1 &&
     slurm_kill controller TERM && ends 1 'controller' weft jobs "$id" &&
     wait_for 60 grep -q 'until it is back' "$work/waited"
 status=$?
 [ -n "${SLURM_PROCESSES[controller]:-}" ] || slurm_controller
+touch "$work/back"
 wait "$waiting"
 [ "$status $?" = '0 6' ]
 report $? 'a job goes on without its controller, and its end is waited for'

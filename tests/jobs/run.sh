@@ -106,7 +106,7 @@ carried() {
 left_of_jobs='processes, namespaces, mounts, files, System V memory'
 found() {
     if [ -n "${OWN_SPACE:-}" ]; then
-        ps -eo args | grep -v -e '^ps -eo' -e '^grep' -e '<defunct>$' \
+        ps -eo args | grep -v -e '^ps -eo' -e '^grep' -e "<defunct>$" -e "^comm" -e "^sort" \
             -e tests/jobs/run.sh |
             sed 's/ -c / /' | sort # a controller that was started again
         readlink /proc/[0-9]*/ns/mnt /proc/[0-9]*/ns/user 2>/dev/null | sort -u
@@ -116,12 +116,13 @@ found() {
     cut -d' ' -f5- /proc/self/mountinfo | grep -v '^/run/netns/'
     (cd "$work/slurm" && ls -A -I 'cred_state*' /dev/shm "${TMPDIR:-$work}" n1 n2 tmp-n1 tmp-n2)
 }
-nothing_is_left() { [ "$(found)" = "$before" ]; }
+# left: what was not there before the first job.
+left() { comm -13 <(sort <<<"$before") <(found | sort); }
+nothing_is_left() { [ -z "$(left)" ]; }
 # in_the_end_nothing_is_left: and what is left stands in $work/out.
 in_the_end_nothing_is_left() {
     wait_for 30 nothing_is_left >"$work/out" && return
-    found >"$work/found"
-    echo "$before" | diff - "$work/found" >>"$work/out"
+    left >>"$work/out"
     return 1
 }
 
