@@ -6,8 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
   tests-built ready check check-exports bench bench-network bench-mount readme clean setup-build \
-  setup-mount setup-peers \
-  setup-demo setup-test setup-packages
+  setup-mount setup-peers judge-mount setup-demo setup-test setup-packages
 
 PREFIX ?= /usr/local
 BUILT := $(shell sed -n 's/^cargo //p' packaging/files.txt)
@@ -28,6 +27,7 @@ help:
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
 	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
 	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: half an hour' \
+	  'make judge-mount   all of pjdfstest, and 100,000 steps of fsx, on a mounted bucket' \
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
@@ -95,6 +95,10 @@ bench-mount: setup-peers build-mount
 	  --peer weft=dist/bin/weft-mount --peer s3fs=$$(command -v s3fs) \
 	  --peer mountpoint=$(PEERS)/target/release/mountpoint-peer \
 	  $$([ -x $(PEERS)/bin/rclone ] && echo --peer rclone=$(PEERS)/bin/rclone) --out report/mount
+
+judge-mount: setup-test
+	cargo build --locked -p weft-daemon -p weft-bucket-server
+	WEFT_PJDFSTEST= WEFT_FSX_STEPS=100000 tests/mount/run.sh posix programs
 
 readme: setup-demo build
 	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native,weft+plain \

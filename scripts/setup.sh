@@ -195,24 +195,22 @@ need_mount_programs() {
     cp "$wanted" "$folder/installed.txt"
 }
 
-fsx_version=0.3.2
-# Of fsx-0.3.2.crate, which holds the checksums of what it is built from.
-fsx_sha256=72680bb1e43d40729d5f6e9de5bbe604820ff51e4707e109cb5082ec67d022a2
-
-# need_mount_judge: fsx, which reads and writes at random and knows what must be there.
+# need_mount_judge NAME VERSION SHA256: fsx, which reads and writes at random and knows what must be
+# there, or pjdfstest, which knows what POSIX says of names and attributes. The sum is that of
+# NAME-VERSION.crate, which holds the checksums of what it is built from.
 need_mount_judge() {
-    local folder=.env/mount-judges crate
-    [ "$(cat "$folder/fsx.txt" 2>/dev/null)" = "$fsx_version" ] && return 0
-    say "compiling fsx $fsx_version into $folder"
-    retry cargo install --quiet --locked --root "$folder/incoming" "fsx@$fsx_version" ||
-        die "fsx could not be installed"
+    local name=$1 version=$2 folder=.env/mount-judges crate
+    [ "$(cat "$folder/$name.txt" 2>/dev/null)" = "$version" ] && return 0
+    say "compiling $name $version into $folder"
+    retry cargo install --quiet --locked --root "$folder/incoming" "$name@$version" ||
+        die "$name could not be installed"
     crate=$(find "${CARGO_HOME:-$HOME/.cargo}/registry/cache" \
-        -name "fsx-$fsx_version.crate" | head -n 1)
-    printf '%s  %s\n' "$fsx_sha256" "$crate" | sha256sum --check --status ||
-        die "fsx-$fsx_version.crate is not the one that this script names"
-    install -D "$folder/incoming/bin/fsx" "$folder/bin/fsx"
+        -name "$name-$version.crate" | head -n 1)
+    printf '%s  %s\n' "$3" "$crate" | sha256sum --check --status ||
+        die "$name-$version.crate is not the one that this script names"
+    install -D "$folder/incoming/bin/$name" "$folder/bin/$name"
     rm -rf "$folder/incoming"
-    printf '%s\n' "$fsx_version" >"$folder/fsx.txt"
+    printf '%s\n' "$version" >"$folder/$name.txt"
 }
 
 # want_slurm: Debian's Slurm, unpacked and not installed: no daemon of it starts with the machine.
@@ -347,6 +345,9 @@ if [ "$tier" = test ]; then
     need_tool ior-parser ior-parser 0.1.1
     need_bucket_judges
     need_mount_programs
-    need_mount_judge
+    need_mount_judge fsx 0.3.2 \
+        72680bb1e43d40729d5f6e9de5bbe604820ff51e4707e109cb5082ec67d022a2
+    need_mount_judge pjdfstest 0.2.2 \
+        bb5e2bea16df357ae879d1585bedaffe5913ab8f45e874f623b0b2f5555c8376
     want_slurm
 fi

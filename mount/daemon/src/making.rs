@@ -9,6 +9,7 @@ use std::time::SystemTime;
 use fuser::{Errno, Generation, ReplyEntry, ReplyXattr, TimeOrNow};
 use weft_files::{
     BucketFiles, Change, Entry, Fault, Making, Mode, Name, Presence, Reason, Special, TARGET_BYTES,
+    resize_open,
 };
 
 use crate::shown::{Owner, errno, text};
@@ -81,7 +82,7 @@ pub async fn set(
 ) -> Result<Entry, Fault> {
     if let Some(size) = size {
         match node.handle {
-            Some(handle) => files.open_files.resize_open(handle, size).await?,
+            Some(handle) => resize_open(&files.open_files, handle, size).await?,
             None => files.open_files.resize(node.ino, size).await?,
         }
         // The kernel leaves that to who says FUSE_HANDLE_KILLPRIV_V2.

@@ -4,13 +4,13 @@
 //! [`crate::known_attributes`] holds what one says, [`crate::attribute_sync`] reads and writes it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::Kind;
-use crate::names;
 
 /// Specified: of the format.
 const VERSION: u32 = 1;
@@ -82,6 +82,48 @@ pub struct Attribute {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub xattrs: BTreeMap<String, String>,
 }
+
+/// What is said of the names of a folder.
+pub type Names = BTreeMap<String, Attribute>;
+
+/// Why an object holds no attributes that can be read, or cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It is empty, or no JSON of this form.
+    NoJson(String),
+    /// It has another version.
+    Version(u32),
+    /// It has more than [`MOST_BYTES`].
+    TooLarge(u64),
+}
+
+impl From<serde_json::Error> for Unreadable {
+    fn from(error: serde_json::Error) -> Self {
+        Self::NoJson(error.to_string())
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoJson(why) => f.write_str(why),
+            Self::Version(version) => {
+                write!(
+                    f,
+                    "it has version {version}, and this mount knows {VERSION}"
+                )
+            }
+            Self::TooLarge(bytes) => {
+                write!(
+                    f,
+                    "attributes of one folder take {bytes} bytes, and {MOST_BYTES} at most"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Unreadable {}
 
 #[derive(Serialize, Deserialize)]
 struct Whole {
@@ -158,25 +200,22 @@ impl Special {
     }
 }
 
-/// What an object says.
+/// What an object says, of what `is_name` knows as names.
 ///
 /// # Errors
-/// In words: no JSON of this version.
-pub fn read(body: &[u8]) -> Result<BTreeMap<String, Attribute>, String> {
-    let head: Head = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+/// `NoJson`, `Version`.
+pub fn read(body: &[u8], is_name: fn(&str) -> bool) -> Result<Names, Unreadable> {
+    let head: Head = serde_json::from_slice(body)?;
     if head.version != VERSION {
-        return Err(format!(
-            "it has version {}, and this mount knows {VERSION}",
-            head.version
-        ));
+        return Err(Unreadable::Version(head.version));
     }
-    let whole: Whole = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+    let whole: Whole = serde_json::from_slice(body)?;
     let mut names = whole.names;
     names.retain(|name, attribute| {
         attribute.mode = attribute.mode.map(|mode| mode & MODE_BITS);
         let is_special = attribute.special.is_some();
         let is_sound = attribute.special.as_ref().is_none_or(Special::is_sound);
-        is_sound && (names::check(name).is_ok() || (name == OWN && !is_special))
+        is_sound && (is_name(name) || (name == OWN && !is_special))
     });
     Ok(names)
 }
@@ -184,15 +223,12 @@ pub fn read(body: &[u8]) -> Result<BTreeMap<String, Attribute>, String> {
 /// The object that says this.
 ///
 /// # Errors
-/// In words: it would be too large.
-pub fn write(names: BTreeMap<String, Attribute>) -> Result<Bytes, String> {
+/// `TooLarge`.
+pub fn write(names: Names) -> Result<Bytes, Unreadable> {
     let version = VERSION;
-    let body = serde_json::to_vec(&Whole { version, names }).map_err(|error| error.to_string())?;
+    let body = serde_json::to_vec(&Whole { version, names })?;
     if body.len() as u64 > MOST_BYTES {
-        return Err(format!(
-            "{} bytes of attributes in one folder; the most are {MOST_BYTES}",
-            body.len()
-        ));
+        return Err(Unreadable::TooLarge(body.len() as u64));
     }
     Ok(body.into())
 }
@@ -202,6 +238,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn is_name(name: &str) -> bool {
+        !name.contains('/') && !name.starts_with('.')
+    }
 
     #[test]
     fn what_is_written_is_read_and_other_versions_are_refused() {
@@ -218,16 +258,16 @@ mod tests {
         let body = write(names.clone()).unwrap();
         let text = r#"{"version":1,"names":{"l":{"special":{"symlink":"../a"},"mode":416,"#;
         assert!(body.starts_with(text.as_bytes()), "{body:?}");
-        assert_eq!(read(&body).unwrap(), names);
-        let why = read(br#"{"version":2,"names":[]}"#).unwrap_err();
-        assert!(why.contains("version 2"), "{why}");
+        assert_eq!(read(&body, is_name).unwrap(), names);
+        let why = read(br#"{"version":2,"names":[]}"#, is_name).unwrap_err();
+        assert_eq!(why, Unreadable::Version(2));
     }
 
     #[test]
     fn names_that_none_are_and_targets_that_none_are_have_no_attributes() {
         let body = br#"{"version":1,"names":{"a/b":{},"..":{},".":{"mode":65535},
-            ".weft-attributes":{},"l":{"special":{"symlink":""}},"f":{"special":"fifo"}}}"#;
-        let names = read(body).unwrap();
+            "l":{"special":{"symlink":""}},"f":{"special":"fifo"}}}"#;
+        let names = read(body, is_name).unwrap();
         let found: Vec<&str> = names.keys().map(String::as_str).collect();
         assert_eq!(found, [".", "f"]);
         assert_eq!(names["."].mode, Some(0o7777));
@@ -242,7 +282,7 @@ mod tests {
 
         #[test]
         fn noise_is_read_or_refused(noise in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = read(&noise);
+            let _ = read(&noise, is_name);
         }
     }
 }

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use weft_store::{Condition, ETag, Failure, ObjectInfo, Range, StoreError};
 
-use crate::attribute_object;
+use crate::attribute_object::{self, Unreadable};
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::known_attributes::{Draft, Need};
-use crate::names::{ATTRIBUTES, Listed};
+use crate::names::{self, ATTRIBUTES, Listed};
 
 /// Specified: what was changed is in the store after so long, unless the store is slow.
 const DELAY: Duration = Duration::from_secs(1);
@@ -82,13 +82,13 @@ async fn look(core: &Core, folder: u64) -> Result<(), Fault> {
 async fn get(core: &Core, folder: u64, info: &ObjectInfo) -> Result<(), Fault> {
     let key = object_key(core, folder)?;
     let names = if info.size_bytes > attribute_object::MOST_BYTES {
-        Err(format!("it has {} bytes", info.size_bytes))
+        Err(Unreadable::TooLarge(info.size_bytes))
     } else if info.size_bytes == 0 {
-        Err("it is empty".to_owned())
+        Err(Unreadable::NoJson("it is empty".to_owned()))
     } else {
         let range = Range::new(0, info.size_bytes);
         match core.store.get(&key, range, &info.etag).await {
-            Ok(body) => attribute_object::read(&body),
+            Ok(body) => attribute_object::read(&body, |name| names::check(name).is_ok()),
             Err(error) if matches!(error.failure, Failure::Changed | Failure::Missing) => {
                 return look(core, folder).await;
             }
@@ -212,7 +212,7 @@ async fn put(core: &Core, folder: u64, draft: &Draft) -> Result<Option<ObjectInf
         return Ok(None);
     }
     let body = attribute_object::write(draft.names.clone());
-    let body = body.map_err(|why| Fault::because(Reason::NoSpace, why))?;
+    let body = body.map_err(|why| Fault::because(Reason::NoSpace, why.to_string()))?;
     let size_bytes = body.len() as u64;
     let put: Result<ETag, StoreError> = match store.put(&key, body.clone(), &when).await {
         Err(error) if error.failure == Failure::Unsupported => {

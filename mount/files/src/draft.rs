@@ -127,6 +127,8 @@ impl Draft {
     pub async fn resize(&self, size: u64) -> Result<(), Fault> {
         let mut state = self.state().await?;
         if size == state.file.content.size() {
+            // It has another time, though it may be as it was.
+            self.show(size);
             return Ok(());
         }
         state.file.cut(&self.core.ways, size)?;
@@ -137,12 +139,6 @@ impl Draft {
         state.is_written |= size > 0;
         self.show(size);
         Ok(())
-    }
-
-    /// It was opened with O_TRUNC: it has another time, though it may have been empty.
-    pub async fn touch(&self) {
-        let size = self.state.lock().await.file.content.size();
-        self.show(size);
     }
 
     /// Makes a range that of an object, without its bytes coming here.
@@ -263,7 +259,7 @@ impl Draft {
             size_bytes: state.file.content.size(),
             etag,
             // When it was written, not when the store had it.
-            modified: self.modified().unwrap_or_else(SystemTime::now),
+            modified: modified(&self.core, self.ino).unwrap_or_else(SystemTime::now),
             is_archived: false,
         };
         state
@@ -370,11 +366,6 @@ impl Draft {
         Some(log.keep().with_extension("log").display().to_string())
     }
 
-    fn modified(&self) -> Option<SystemTime> {
-        let mut nodes = self.core.nodes();
-        nodes.file(self.ino).map(|file| file.info.modified)
-    }
-
     fn show(&self, size_bytes: u64) {
         attribute_calls::written(&self.core, self.ino);
         if let Some(file) = self.core.nodes().file(self.ino) {
@@ -410,6 +401,11 @@ impl State {
             sent => sent,
         }
     }
+}
+
+/// When a file was written last.
+fn modified(core: &Core, ino: u64) -> Option<SystemTime> {
+    core.nodes().file(ino).map(|file| file.info.modified)
 }
 
 /// An object was written by this mount: what is known of it.

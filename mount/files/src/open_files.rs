@@ -155,7 +155,6 @@ impl OpenFiles {
         };
         if let Some(draft) = draft.as_ref().filter(|_| mode.truncates) {
             draft.resize(0).await?;
-            draft.touch().await;
         }
         let keeps_pages = !mode.truncates && self.take_pages(ino, &version.etag);
         let handle = self.open.add(OpenFile {
@@ -352,16 +351,6 @@ impl OpenFiles {
         told(draft, done).await
     }
 
-    /// Makes an open file `size` bytes long, at ftruncate(2).
-    ///
-    /// # Errors
-    /// `NotOpen` for files that are opened for reading; those of the draft.
-    pub async fn resize_open(&self, handle: u64, size: u64) -> Result<(), Fault> {
-        let file = self.open.get(handle)?;
-        let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
-        draft.resize(size).await
-    }
-
     /// Makes a file `size` bytes long, whoever has it open, at truncate(2). Who closes it meanwhile
     /// publishes what was there before; so this is one writer more, and publishes, too.
     ///
@@ -418,6 +407,16 @@ impl OpenFiles {
     pub async fn settle_all(&self, limit: Duration) {
         self.drafts.settle_all(limit).await;
     }
+}
+
+/// Makes an open file `size` bytes long, at ftruncate(2).
+///
+/// # Errors
+/// `NotOpen` for files that are opened for reading; those of the draft.
+pub async fn resize_open(files: &OpenFiles, handle: u64, size: u64) -> Result<(), Fault> {
+    let file = files.open.get(handle)?;
+    let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
+    draft.resize(size).await
 }
 
 /// A program hears of an outcome.

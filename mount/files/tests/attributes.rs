@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Modes, owners, times, extended attributes, links: what is kept of them in the store, what a later
-//! mount shows, and two mounts at once. docs/mount-names.md specifies the object.
+//! Modes, owners, times, extended attributes, links: what is kept of them in the store, what a
+//! later mount shows, and two mounts at once. docs/mount-names.md specifies the object.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -343,8 +343,8 @@ fn extended_attributes_are_kept_and_refused_as_setxattr_says() {
 #[test]
 fn object_of_another_version_is_left_alone_and_changes_are_refused() {
     let mount = Mount::new();
-    for foreign in [&br#"{"version":2,"names":{}}"#[..], b"no json", b""] {
-        mount.store.plant(OBJECT, Bytes::copy_from_slice(foreign));
+    for other in [&br#"{"version":2,"names":{}}"#[..], b"no json", b""] {
+        mount.store.plant(OBJECT, Bytes::copy_from_slice(other));
         mount.store.plant("f", "content");
         let next = mount.next();
         let ino = next.see("f").ino;
@@ -354,7 +354,7 @@ fn object_of_another_version_is_left_alone_and_changes_are_refused() {
         assert_eq!(refused.reason, Reason::Broken);
         next.runtime.block_on(next.files.unlink(at("f"))).unwrap();
         next.sync();
-        assert_eq!(next.store.content(OBJECT).unwrap(), foreign);
+        assert_eq!(next.store.content(OBJECT).unwrap(), other);
     }
 }
 
