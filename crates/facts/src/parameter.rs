@@ -109,7 +109,7 @@ pub const INJECT_SIZE: Parameter = Parameter {
     values: Values::Number(INJECT_SIZE_BYTES),
     default: "8192",
     meaning: "longest message in bytes that fi_inject and similar calls take; weft run and weft \
-              exec set 65536 for MPICH and Intel MPI where each host has one rank",
+              exec set 32768 for MPICH and Intel MPI where each host has one rank",
     since: "0.1.0",
 };
 
