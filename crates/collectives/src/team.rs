@@ -357,7 +357,7 @@ impl Team {
     /// is `send`, or what `recv` holds where there is none. Fast path.
     ///
     /// # Errors
-    /// As [`Self::allreduce`].
+    /// As [`crate::Reductions::allreduce`].
     pub fn scan(
         &mut self,
         wait: &mut dyn Wait,
@@ -371,7 +371,7 @@ impl Team {
     /// As [`Self::scan`], without this rank's own elements. The first rank's `recv` stays.
     ///
     /// # Errors
-    /// As [`Self::allreduce`].
+    /// As [`crate::Reductions::allreduce`].
     pub fn exscan(
         &mut self,
         wait: &mut dyn Wait,
