@@ -27,29 +27,30 @@ export PATH=$slurm:$PATH WEFT_JOBS_DIR=$work/jobs
 cd "$work" || exit
 program=$work/timed-$mpi pmi=pmix
 [[ $mpi == *openmpi ]] || pmi=pmi2
-printf '#!/bin/sh\n#SBATCH -N 2 -n 2 -o hand\neval "$(%s env --only-key)"\nsrun --mpi=%s %s\n' \
-    "$WEFT" $pmi "$WEFT exec -- $program" >hand.sh
+printf '#!/bin/sh\n#SBATCH -N 2 -n 2 -o hand\n%s\nsrun --mpi=%s %s\n' \
+    "eval \"\$($WEFT env --only-key)\"" $pmi "$WEFT exec -- $program" >hand.sh
 printf '#!/bin/sh\n#SBATCH -N 2 -n 2 -o plain\nsrun --mpi=%s %s\n' $pmi "$program" >plain.sh
-measured() { # measured LEG: one line, once the job has run and the nodes are free again
+measured() { # measured KIND: one line, once the job has run and the nodes are free again
     wait_for 30 grep -qs ^measured "$1" && wait_for 30 slurm_is_idle &&
         read -r _ in_init trip_us rate <<<"$(grep ^measured "$1")" &&
-        printf '%s %.3f %s %s\n' "$1" "$(awk "BEGIN { print $in_init - $begin }")" "$trip_us" "$rate"
+        awk -v kind="$1" -v begin="$begin" -v in_init="$in_init" -v rest="$trip_us $rate" \
+            'BEGIN { printf "%s %.3f %s\n", kind, in_init - begin, rest }'
 }
 for ((i = 0; i < rounds; i++)); do
     case $((i % 3)) in
-    0) legs='weft hand plain' ;;
-    1) legs='hand plain weft' ;;
-    2) legs='plain weft hand' ;;
+    0) kinds='weft hand plain' ;;
+    1) kinds='hand plain weft' ;;
+    2) kinds='plain weft hand' ;;
     esac
-    for leg in $legs; do
-        rm -f $leg
+    for kind in $kinds; do
+        rm -f $kind
         begin=$(date +%s.%N)
-        if [ $leg = weft ]; then
+        if [ $kind = weft ]; then
             "$WEFT" submit -N 2 -n 2 -o weft -- "$program" >said 2>&1
         else
-            sbatch $leg.sh >said 2>&1
+            sbatch $kind.sh >said 2>&1
         fi
-        measured $leg || cat said $leg
+        measured $kind || cat said $kind
     done
 done | tee figures
 python3 - figures <<'PYTHON'
@@ -58,16 +59,16 @@ import sys
 
 runs = {}
 for line in open(sys.argv[1]):
-    leg, *values = line.split()
-    runs.setdefault(leg, []).append([float(value) for value in values])
+    kind, *values = line.split()
+    runs.setdefault(kind, []).append([float(value) for value in values])
 for column, name in enumerate(("submit to MPI_Init, s", "8 B, us", "1 MiB, MB/s")):
-    for leg, values in runs.items():
+    for kind, values in runs.items():
         values = sorted(row[column] for row in values)
-        print(f"{name}, {leg}: median {statistics.median(values):.4g}, mean"
+        print(f"{name}, {kind}: median {statistics.median(values):.4g}, mean"
             f" {statistics.mean(values):.4g}, {values[0]:.4g} to {values[-1]:.4g}")
-    for leg in ("hand", "plain"):
-        pairs = zip(runs["weft"], runs[leg])
+    for kind in ("hand", "plain"):
+        pairs = zip(runs["weft"], runs[kind])
         ratios = sorted(ours[column] / theirs[column] for ours, theirs in pairs)
-        print(f"{name}, weft over {leg}, in pairs: median {statistics.median(ratios):.3f},"
+        print(f"{name}, weft over {kind}, in pairs: median {statistics.median(ratios):.3f},"
             f" {ratios[0]:.3f} to {ratios[-1]:.3f}")
 PYTHON

@@ -106,8 +106,7 @@ carried() {
 left_of_jobs='processes, namespaces, mounts, files, System V memory'
 found() {
     if [ -n "${OWN_SPACE:-}" ]; then
-        ps -eo args | grep -v -e '^ps -eo' -e '^grep' -e "<defunct>$" -e "^comm" -e "^sort" -e "^sed" \
-            -e tests/jobs/run.sh |
+        ps -eo args | grep -Ev '^(ps|grep|comm|sort|sed) |<defunct>$|tests/jobs/run.sh|^sort$' |
             sed 's/ -c / /' | sort # a controller that was started again
         readlink /proc/[0-9]*/ns/mnt /proc/[0-9]*/ns/user 2>/dev/null | sort -u
         ipcs -mqs | grep -c ^0x

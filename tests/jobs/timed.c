@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Two ranks for against-sbatch.sh. Rank 0 prints when the last rank had left MPI_Init (seconds since
-// 1970), half a round trip of 8 bytes (us), and the rate of 1 MiB messages (MB/s).
+// Two ranks for against-sbatch.sh. Rank 0 prints when the last rank had left MPI_Init (in seconds
+// since 1970), half a round trip of 8 bytes (us), and the rate of 1 MiB messages (MB/s).
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
