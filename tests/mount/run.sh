@@ -5,8 +5,8 @@
 # Usage: tests/mount/run.sh [PART]...
 #
 # Parts: reads requests cache memory together faults ends writes staged posix programs. WEFT_MOUNT
-# and BUCKET_SERVER name other programs than those in target/debug; WEFT_FSX_STEPS=100000 is the long
-# run of fsx, WEFT_PJDFSTEST= (empty) that of pjdfstest.
+# and BUCKET_SERVER name other programs than those in target/debug; WEFT_FSX_STEPS=100000 is the
+# long run of fsx, WEFT_PJDFSTEST= (empty) that of pjdfstest.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # In mounts of its own: a namespace that somebody else makes meanwhile, as other suites do, would
