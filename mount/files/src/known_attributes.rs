@@ -154,10 +154,9 @@ impl KnownAttributes {
 
     /// The names that are no objects.
     pub fn specials(&self) -> impl Iterator<Item = Named> {
-        let special = |(name, one): (&Box<str>, &Attribute)| {
+        self.names.iter().filter_map(|(name, one)| {
             let special = one.special.clone()?;
             Some((name.clone(), Listed::Special(special)))
-        };
-        self.names.iter().filter_map(special)
+        })
     }
 }
