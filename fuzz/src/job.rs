@@ -133,8 +133,11 @@ fn read(text: &str) {
 }
 
 /// What `weft export` is asked for.
-const EXPORTS: [&[&str]; 6] = [
+const EXPORTS: [&[&str]; 9] = [
     &["batch", "job", "--image", "i"],
+    &["batch", "job", "--image", "i", "--privileged"],
+    &["trainjob", "job", "--image", "i", "--no-mounts"],
+    &["mpijob", "job", "--image", "i", "--privileged"],
     &["batch-submit", "job", "--job-queue", "q"],
     &[
         "parallelcluster",
