@@ -6,7 +6,7 @@
 //! - [`place`]: whether the folder can be mounted on; clears what a dead mount left.
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
 //! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: what they answer.
-//! - [`joining`]: the other mounts of a job.
+//! - [`joining`]: the other mounts of a job. [`probing`]: what the store cannot do.
 //! - [`listed`]: open folders as the kernel reads them.
 //! - [`writers`]: what is open for writing, and what could not be published.
 //! - [`log`]: where messages go.
@@ -20,6 +20,7 @@ mod log;
 mod making;
 mod options;
 mod place;
+mod probing;
 mod serving;
 mod shown;
 mod trouble;

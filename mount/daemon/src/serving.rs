@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::shown::Owner;
 use crate::trouble::Trouble;
 use crate::writers::Writers;
-use crate::{background, face, joining, log, place};
+use crate::{background, face, joining, log, place, probing};
 
 /// Chosen: after a signal open files may be closed for this long; then they break.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -32,8 +32,8 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     place::check_fuse()?;
     let folder = place::check(&options.directory)?;
     let runtime = Runtime::new().map_err(system("cannot start threads"))?;
-    let store = runtime.block_on(reach(options, &bucket, &prefix))?;
-    let store: Arc<dyn Store> = Arc::new(store);
+    let store: Arc<dyn Store> = Arc::new(runtime.block_on(reach(options, &bucket, &prefix))?);
+    let store = runtime.block_on(probing::made_careful(store, options, &prefix));
     let writes = stage(options, &runtime, &store, &format!("{bucket}/{prefix}"))?;
     let settings = Settings {
         prefix: prefix.clone(),

@@ -78,5 +78,6 @@ pub use fault::{Fault, Reason};
 pub use folders::FolderEntry;
 pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
+pub use names::HIDDEN;
 pub use open_files::{Mode, Opened, Place, resize_open};
 pub use sources::Disk;

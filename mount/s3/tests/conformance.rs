@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The laws of a store, asked of every store there is: in memory, our S3 server over the SDK, and
 //! whatever server `WEFT_STORE_URL` names, with the bucket `conform` (moto, in
-//! tests/bucket-server). `WEFT_STORE_WITHOUT` lists laws that this one is known not to keep.
+//! tests/bucket-server). `WEFT_STORE_WITHOUT` lists laws that this one is known not to keep, and
+//! `WEFT_STORE_LACKS` what it is to be found to lack, as the mount finds it.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use weft_bucket_server::{Faults, Options as ServerOptions, Server, Support};
 use weft_s3::{Options, connect};
 use weft_store::memory::MemoryStore;
-use weft_store::{Condition, ETag, Failure, ListRequest, Range, Store, StoreError};
+use weft_store::{
+    Ability, Careful, Condition, ETag, Failure, ListRequest, Range, Store, StoreError,
+};
 
 /// The least part that is not the last.
 const PART: usize = 5 << 20;
@@ -295,18 +299,44 @@ async fn store_in_memory_keeps_the_laws() {
     keeps_the_laws(&MemoryStore::new(), "").await;
 }
 
-async fn ours(conditional_copy: Support) {
+async fn server(conditional_copy: Support, conditional_put: Support) -> Server {
     let server = Server::start(ServerOptions {
         buckets: vec!["conform".to_owned()],
         anonymous: true,
         faults: Faults {
             conditional_copy,
+            conditional_put,
             ..Faults::default()
         },
         ..ServerOptions::default()
     });
-    let server = server.await.unwrap();
+    server.await.unwrap()
+}
+
+async fn ours(conditional_copy: Support) {
+    let server = server(conditional_copy, Support::Kept).await;
     keeps_the_laws(&connect(&at(server.url(), true)).await, "").await;
+}
+
+/// What a store lacks, and the store with what stands in for that, as the mount has it.
+async fn careful(store: impl Store) -> (Vec<Ability>, Careful) {
+    let store: Arc<dyn Store> = Arc::new(store);
+    let mut lacks = Vec::new();
+    for ability in Ability::ALL {
+        let key = format!("probe-{}", ability.operation());
+        if !ability.is_kept(&*store, &key).await.unwrap() {
+            lacks.push(ability);
+        }
+    }
+    let request = ListRequest {
+        prefix: "probe-".to_owned(),
+        limit: 1000,
+        ..ListRequest::default()
+    };
+    let left = store.list(&request).await.unwrap();
+    assert_eq!(left.objects, [], "attempts leave nothing");
+    assert_eq!(store.list_uploads("probe-").await.unwrap(), []);
+    (lacks.clone(), Careful::new(store, lacks))
 }
 
 #[tokio::test]
@@ -320,6 +350,24 @@ async fn store_that_ignores_conditions_on_copies_is_found() {
     ours(Support::Ignored).await;
 }
 
+#[tokio::test]
+async fn conditions_that_a_store_ignores_or_refuses_are_found_and_stood_in_for() {
+    use Ability::{Completions, Copies, Deletes, Puts};
+    use Support::{Ignored, Kept, Refused};
+    for (copies, puts, lacking) in [
+        (Kept, Kept, vec![]),
+        (Ignored, Kept, vec![Copies]),
+        (Refused, Kept, vec![Copies]),
+        (Kept, Ignored, vec![Puts, Completions, Deletes]),
+        (Refused, Refused, vec![Puts, Completions, Copies, Deletes]),
+    ] {
+        let server = server(copies, puts).await;
+        let (lacks, store) = careful(connect(&at(server.url(), true)).await).await;
+        assert_eq!(lacks, lacking);
+        keeps_the_laws(&store, "").await;
+    }
+}
+
 /// With the credentials of the environment.
 #[tokio::test]
 async fn server_of_others_keeps_the_laws() {
@@ -327,5 +375,12 @@ async fn server_of_others_keeps_the_laws() {
         return;
     };
     let without = std::env::var("WEFT_STORE_WITHOUT").unwrap_or_default();
-    keeps_the_laws(&connect(&at(url, false)).await, &without).await;
+    let store = connect(&at(url, false)).await;
+    let Ok(lacking) = std::env::var("WEFT_STORE_LACKS") else {
+        return keeps_the_laws(&store, &without).await;
+    };
+    let (lacks, store) = careful(store).await;
+    let lacks: Vec<&str> = lacks.iter().map(|ability| ability.operation()).collect();
+    assert_eq!(lacks.join(","), lacking);
+    keeps_the_laws(&store, &without).await;
 }

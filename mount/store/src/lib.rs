@@ -5,16 +5,22 @@
 //! - [`object`]: keys' neighbours: entity tags, what is known of an object, pages of listings,
 //!   conditions.
 //! - [`error`]: what a store refuses, and what its caller may do about that.
+//! - [`probe`]: which conditions a store keeps; [`careful`]: what stands in for those that it does
+//!   not.
 //! - [`memory`]: a store in memory that counts requests and fails on demand, for tests.
 //!
 //! `mount/s3` implements the traits over HTTP, `mount/files` calls them.
 #![forbid(unsafe_code)]
 
+pub mod careful;
 pub mod error;
 pub mod memory;
 pub mod object;
+pub mod probe;
 pub mod store;
 
+pub use careful::Careful;
 pub use error::{Failure, StoreError};
 pub use object::{Condition, ETag, ListRequest, Metadata, ObjectInfo, Page, Range};
+pub use probe::Ability;
 pub use store::{Objects, Part, Store, Upload, Uploads};
