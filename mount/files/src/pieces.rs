@@ -41,6 +41,8 @@ struct Piece {
     content: Content,
     /// Somebody had bytes of it.
     was_read: bool,
+    /// How much had come before it.
+    came_at_bytes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -55,6 +57,8 @@ struct Inner {
     coming_bytes: u64,
     /// Of what is coming: what has memory already.
     arriving_bytes: u64,
+    /// All that ever came.
+    came_bytes: u64,
 }
 
 /// The cache. Clones share it.
@@ -231,6 +235,7 @@ impl Pieces {
                 end: range.end,
                 content: Content::Coming(receiver),
                 was_read: false,
+                came_at_bytes: 0,
             },
         );
         inner.coming_bytes += range.byte_count();
@@ -268,7 +273,10 @@ impl Pieces {
         match got {
             Ok(bytes) => {
                 let mut unread_bytes = 0;
+                inner.came_bytes += range.byte_count();
+                let came_at_bytes = inner.came_bytes;
                 if let Some(piece) = inner.pieces.get_mut(&key) {
+                    piece.came_at_bytes = came_at_bytes;
                     if !piece.was_read {
                         unread_bytes = range.byte_count();
                     }
@@ -305,8 +313,12 @@ impl Inner {
         Range::new(start, end.min(ceiling).min(start + PIECE_BYTES))
     }
 
-    /// The clock: a piece that was read since the hand last came stays for one more round.
+    /// The clock: a piece that was read since the hand last came stays for one more round. What
+    /// was fetched ahead of a reader stays until it was read; but not for ever, as the reader may
+    /// have gone: until as much as the cache holds has come after it.
     fn make_room(&mut self, limit_bytes: u64) {
+        // Twice around: in the first one all may have been read since the hand last came.
+        let mut spares = 2 * self.order.len();
         while self.ready_bytes + self.arriving_bytes > limit_bytes {
             let Some(key) = self.order.pop_front() else {
                 return;
@@ -317,7 +329,9 @@ impl Inner {
             let Content::Ready { is_used, .. } = &mut piece.content else {
                 continue;
             };
-            if std::mem::take(is_used) {
+            let is_awaited = !piece.was_read && self.came_bytes - piece.came_at_bytes < limit_bytes;
+            if std::mem::take(is_used) || (is_awaited && spares > 0) {
+                spares = spares.saturating_sub(1);
                 self.order.push_back(key);
                 continue;
             }
@@ -390,6 +404,33 @@ mod tests {
                 assert!(pieces.inner().ready_bytes <= limit);
             }
         }
+    }
+
+    #[test]
+    fn what_was_fetched_ahead_stays_until_it_was_read() {
+        let (runtime, store) = (runtime(), Arc::new(MemoryStore::new()));
+        store.plant("k", vec![7; BLOCK_BYTES as usize * 64]);
+        let version = version(&store, &runtime);
+        let limit = BLOCK_BYTES * 8;
+        let pieces = Pieces::new(Arc::clone(&store) as _, runtime.handle().clone(), limit);
+        let block = |at: u64| Range::new(at * BLOCK_BYTES, (at + 1) * BLOCK_BYTES);
+        for at in 0..64 {
+            // Six blocks ahead, as far as an object and the bound go.
+            for ahead in at..64.min(at + 6) {
+                pieces.fetch_ahead(&version, block(ahead));
+            }
+            runtime.block_on(pieces.read(&version, block(at))).unwrap();
+        }
+        let got = store.faults().got_bytes();
+        assert_eq!(got, BLOCK_BYTES * 64, "each byte once");
+        // Nobody reads these; they do not stay in the way of others for ever.
+        for at in 0..6 {
+            pieces.fetch_ahead(&version, block(at));
+        }
+        for at in 20..60 {
+            runtime.block_on(pieces.read(&version, block(at))).unwrap();
+        }
+        assert!(pieces.inner().unread_bytes == 0, "they have left");
     }
 
     #[test]
