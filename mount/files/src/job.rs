@@ -42,6 +42,13 @@ pub trait Neighbours: Send + Sync + 'static {
     async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached>;
 }
 
+/// What one question asks for, and what is wanted of the extent in all.
+#[derive(Clone, Copy)]
+struct Portion {
+    range: Range,
+    whole: Range,
+}
+
 /// This node's part in its job.
 pub struct Job {
     neighbours: Arc<dyn Neighbours>,
@@ -113,11 +120,12 @@ impl Job {
                 None => extent_end,
             };
             let (job, store, version) = (Arc::clone(self), Arc::clone(store), Arc::clone(version));
-            let part = Range::new(at, end);
-            let whole = Range::new(extent_start(at, range), extent_end);
+            let part = Portion {
+                range: Range::new(at, end),
+                whole: Range::new(extent_start(at, range), extent_end),
+            };
             coming.push(tokio::spawn(async move {
-                job.get_part(&store, &version, &subject, (part, whole))
-                    .await
+                job.get_part(&store, &version, &subject, part).await
             }));
             at = end;
         }
@@ -139,8 +147,9 @@ impl Job {
         store: &Arc<dyn Store>,
         version: &Version,
         subject: &[u8],
-        (range, whole): (Range, Range),
+        part: Portion,
     ) -> Result<Bytes, StoreError> {
+        let Portion { range, whole } = part;
         let question = Question::Bytes {
             key: version.key.clone(),
             etag: version.etag.clone(),

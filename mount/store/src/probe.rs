@@ -43,7 +43,7 @@ impl Ability {
     /// `Denied`, `Unreachable` and all else that keeps it from being found out.
     pub async fn is_kept(self, store: &dyn Store, key: &str) -> Result<bool, StoreError> {
         let keys = [format!("{key}-a"), format!("{key}-b")];
-        let kept = self.tried(store, [&keys[0], &keys[1]]).await;
+        let kept = self.tried(store, &keys[0], &keys[1]).await;
         for key in &keys {
             let removed = store.delete(key, &Condition::Always).await;
             if kept.is_ok() {
@@ -53,7 +53,7 @@ impl Ability {
         kept
     }
 
-    async fn tried(self, store: &dyn Store, [one, two]: [&str; 2]) -> Result<bool, StoreError> {
+    async fn tried(self, store: &dyn Store, one: &str, two: &str) -> Result<bool, StoreError> {
         let body = || Bytes::from_static(b"?");
         // As S3 writes entity tags, and no object's.
         let wrong = Condition::IfMatch(ETag::new("\"00000000000000000000000000000000\""));

@@ -53,6 +53,7 @@ impl Trial {
             nodes: None,
             shm_size: None,
             mounts: vec![mount],
+            nodes: None,
         };
         let holder = Holder::start(&wants, &variables());
         let holder = holder.map_err(|why| Fault::Limit(why.to_string()))?;
