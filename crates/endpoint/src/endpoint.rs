@@ -94,27 +94,11 @@ impl<P: Route> Endpoint<P> {
     /// Counts a round of progress without an event. Fast path.
     #[inline(always)]
     fn count_idle_round(&mut self) {
-        if self.watches.count_idle_round() {
-            self.review_watches();
+        if self.watches.count_idle_round()
+            && let Some(route) = &mut self.route
+        {
+            self.core.review(&mut self.watches, route);
         }
-    }
-
-    #[cold]
-    fn review_watches(&mut self) {
-        let Some(route) = &mut self.route else { return };
-        let Core {
-            remotes,
-            sending,
-            receiving,
-            one_sided,
-            ..
-        } = &mut self.core;
-        self.watches.review(route, remotes, |remote| {
-            let one_sided = one_sided.as_ref();
-            receiving.names(remote)
-                || sending.holds(remote)
-                || one_sided.is_some_and(|one_sided| one_sided.awaits(remote))
-        });
     }
 }
 

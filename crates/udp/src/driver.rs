@@ -4,13 +4,13 @@
 
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner,
-    PostError, Posted, RemoteId, SendOp, TransferError,
+    PostError, Posted, Readiness, RemoteId, SendOp, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
 use weft_srd::{Arrival, Event, Failure, Instant, Machine, Message, Remote, Send};
 
 use crate::arrivals::{Arrivals, Filling, Offered};
-use crate::holding::{Asked, Holding};
+use crate::holding::{Asked, Holding, UNSTATED_BYTES};
 use crate::own::OwnMail;
 use crate::ports::Incoming;
 use crate::remotes::Remotes;
@@ -77,6 +77,23 @@ impl Driver {
             || !self.lost_again.is_empty()
             || !self.arrivals.void.is_empty()
             || !self.arrivals.waiting.is_empty()
+    }
+
+    /// Whether a send of this length would leave with the next flush, and need its sender no more.
+    pub(crate) fn readiness(&mut self, remote: RemoteId, length_bytes: usize) -> Readiness {
+        if self.myself == Some(remote) {
+            return Readiness::Unknown;
+        }
+        let Some(named) = self.remotes.of_id(remote, &mut self.machine) else {
+            return Readiness::Unknown;
+        };
+        let inspection = self.machine.inspect();
+        let is_alone = inspection.carries_alone(named, length_bytes as u64, UNSTATED_BYTES);
+        match inspection.is_well(named) {
+            true if is_alone => Readiness::Now,
+            true => Readiness::Soon,
+            false => Readiness::Unknown,
+        }
     }
 
     /// Takes a send; datagrams leave with the next flush. Fast path; allocates only to grow.

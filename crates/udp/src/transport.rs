@@ -13,7 +13,7 @@ use weft_srd::{Arrival, Config, Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
 use crate::driver::{Driver, Handed, transfer_error};
-use crate::holding::{Asked, UNSTATED_BYTES};
+use crate::holding::Asked;
 use crate::host_probe::HostProbes;
 use crate::outbox::Outbox;
 use crate::own::{OwnMail, is_own};
@@ -203,8 +203,7 @@ impl<P: Ports> Transport<P> {
         }
         let is_in_hand = self.is_held_up();
         let driver = &mut self.driver;
-        let has_left = !is_in_hand && !driver.has_unsent(asked.op.remote);
-        let is_copied = has_left || asked.op.inject;
+        let is_copied = asked.op.inject || !is_in_hand && !driver.has_unsent(asked.op.remote);
         if is_copied {
             driver.sends.keep(token);
             driver.statistics.copied_messages += 1;
@@ -371,8 +370,9 @@ fn take_and_drop(machine: &mut Machine, now_ns: Instant, incoming: Incoming<'_>)
 impl<P: Ports> Peer for Transport<P> {
     #[inline]
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        let length_bytes = payload.length_bytes();
         if self.driver.myself == Some(op.remote) {
-            if payload.length_bytes() as u64 > MESSAGE_LIMIT_BYTES {
+            if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
                 return Err(PostError::Failed(TransferError::TooLong));
             }
             let posted = self.driver.own.post(op, payload);
@@ -382,10 +382,7 @@ impl<P: Ports> Peer for Transport<P> {
         if !self.ports.are_ours() {
             return Err(PostError::Failed(TransferError::Unreachable));
         }
-        let asked = Asked {
-            op,
-            length_bytes: payload.length_bytes(),
-        };
+        let asked = Asked { op, length_bytes };
         let now_ns = self.ports.now_ns();
         let handed = self.driver.post(&asked, payload, now_ns)?;
         self.flush(now_ns);
@@ -396,20 +393,9 @@ impl<P: Ports> Peer for Transport<P> {
     }
 
     fn readiness(&mut self, remote: RemoteId, length_bytes: usize) -> Readiness {
-        let driver = &mut self.driver;
-        let named = match driver.myself == Some(remote) {
-            true => None,
-            false => driver.remotes.of_id(remote, &mut driver.machine),
-        };
-        let Some(named) = named else {
-            return Readiness::Unknown;
-        };
-        let inspection = driver.machine.inspect();
-        let is_alone = inspection.carries_alone(named, length_bytes as u64, UNSTATED_BYTES);
-        match inspection.is_well(named) {
-            true if is_alone && !self.is_held_up() => Readiness::Now,
-            true => Readiness::Soon,
-            false => Readiness::Unknown,
+        match self.driver.readiness(remote, length_bytes) {
+            Readiness::Now if self.is_held_up() => Readiness::Soon,
+            readiness => readiness,
         }
     }
 

@@ -4,10 +4,11 @@
 //!
 //! Changed by endpoint.rs from above, by arrivals.rs from below.
 
-use weft_contract::{Peer, RemoteId, TransferError};
+use weft_contract::{Peer, RemoteId, Route, TransferError};
 
 use crate::completion::completions::{BoundQueue, Completions};
 use crate::completion::receive::ReceiveReports;
+use crate::endpoint::watches::Watches;
 use crate::error::Error;
 use crate::flags;
 use crate::ids::{CounterId, FiAddr, QueueId};
@@ -41,6 +42,24 @@ impl Core {
             one_sided: None,
             has_chores: false,
         }
+    }
+
+    /// Ends the watch over remotes for which nothing waits any more.
+    #[cold]
+    pub(super) fn review<P: Route>(&mut self, watches: &mut Watches, route: &mut P) {
+        let Self {
+            remotes,
+            sending,
+            receiving,
+            one_sided,
+            ..
+        } = self;
+        watches.review(route, remotes, |remote| {
+            let one_sided = one_sided.as_ref();
+            receiving.names(remote)
+                || sending.holds(remote)
+                || one_sided.is_some_and(|one_sided| one_sided.awaits(remote))
+        });
     }
 
     /// Reports on a queue from now on.
