@@ -53,7 +53,6 @@ impl Trial {
             nodes: None,
             shm_size: None,
             mounts: vec![mount],
-            nodes: None,
         };
         let holder = Holder::start(&wants, &variables());
         let holder = holder.map_err(|why| Fault::Limit(why.to_string()))?;
