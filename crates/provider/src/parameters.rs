@@ -266,19 +266,19 @@ mod tests {
             let range = &parameter::INJECT_SIZE_BYTES;
             parse_number(&parameter::INJECT_SIZE, range, text)
         };
-        for text in ["abc", "-1", "63", "8193", "", "1e3"] {
+        for text in ["abc", "-1", "63", "65537", "", "1e3"] {
             let Refused(why) = parse(text).expect_err("refused");
             for part in [
                 "FI_WEFT_INJECT_SIZE",
                 &format!("\"{text}\""),
-                "64 to 8192",
+                "64 to 65536",
                 "unset",
             ] {
                 assert!(why.contains(part), "{why:?} lacks {part:?}");
             }
         }
         assert_eq!(parse(" 64 "), Ok(64));
-        assert_eq!(parse("8192"), Ok(8192));
+        assert_eq!(parse("65536"), Ok(65536));
     }
 
     #[test]

@@ -398,7 +398,7 @@ mod tests {
             line("FI_WEFT_IFACE").contains("  default: the first that is up"),
             "{text}"
         );
-        let below = format!("\n{:25}values: a number of bytes from 64 to 8192\n", "");
+        let below = format!("\n{:25}values: a number of bytes from 64 to 65536\n", "");
         assert!(text.contains(&below), "{text}");
         assert!(line("single copy ").contains("longer"));
         assert!(

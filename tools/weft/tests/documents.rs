@@ -205,6 +205,20 @@ fn sources(folder: &Path, all: &mut String) {
     }
 }
 
+/// The options of weft-mount, whose program is not built with this one: clap makes them of fields.
+fn mount_options() -> String {
+    let path = root().join("mount/daemon/src/options.rs");
+    let source = fs::read_to_string(path).expect("the options of the mount can be read");
+    let fields = source.lines().filter_map(|line| {
+        let field = line.strip_prefix("    pub ")?;
+        Some(format!(
+            "--{}\n",
+            field.split_once(':')?.0.replace('_', "-")
+        ))
+    });
+    fields.collect()
+}
+
 #[test]
 fn options_that_documents_name_stand_in_a_help_or_a_source() {
     let tools = TOOLS.iter().filter(|tool| !INNER_TOOLS.contains(tool));
@@ -213,6 +227,7 @@ fn options_that_documents_name_stand_in_a_help_or_a_source() {
     let helps = tools.chain(benches.map(|bench| vec!["bench", *bench]));
     let helps = helps.chain(EXPORTS.iter().map(|target| vec!["export", *target]));
     let mut known: String = helps.map(|tool| help_of(&tool)).collect();
+    known += &mount_options();
     for folder in ["tests", "scripts", "tools"] {
         sources(&root().join(folder), &mut known);
     }

@@ -28,11 +28,11 @@ dependencies: [{job: 17}]
 
 /// What each target's own options must say.
 const TARGETS: [&[&str]; 6] = [
-    &["batch", "--image", "i"],
+    &["batch", "--image", "i", "--no-mounts"],
     &["batch-submit", "--job-queue", "q"],
     &["parallelcluster", "--instance-type", "t", "--subnet", "s"],
-    &["trainjob", "--image", "i"],
-    &["mpijob", "--image", "i"],
+    &["trainjob", "--image", "i", "--no-mounts"],
+    &["mpijob", "--image", "i", "--no-mounts"],
     &["slurm-shm", "--slurm", "26.05"],
 ];
 
@@ -76,12 +76,12 @@ fn each_field_is_in_the_text_or_among_the_notes() {
     let found = |words, job: &str| noted(&export(job, words));
     let batch = [
         "2 name",
+        "14 mounts",
         "13 shm_size",
         "13 shm_size",
         "6 ranks",
         "15 time_limit",
         "9 hosts",
-        "14 mounts",
         "17 array",
         "18 dependencies",
         "7 nodes",
@@ -90,10 +90,10 @@ fn each_field_is_in_the_text_or_among_the_notes() {
     assert_eq!(found(TARGETS[1], &single), ["2 name", "15 array.at_once"]);
     let pods = [
         "2 name",
+        "14 mounts",
         "15 time_limit",
         "13 shm_size",
         "9 hosts",
-        "14 mounts",
         "17 array",
         "18 dependencies",
     ];
@@ -118,6 +118,38 @@ fn a_definition_of_batch_starts_weft_run_on_its_hosts() {
     assert_eq!(linux["sharedMemorySize"], 2);
     assert_eq!(definition["timeout"]["attemptDurationSeconds"], 60);
     assert_eq!(definition["retryStrategy"]["attempts"], 3);
+}
+
+#[test]
+fn containers_that_mount_are_privileged() {
+    let mut words = TARGETS[0].to_vec();
+    *words.last_mut().unwrap() = "--privileged";
+    let definition: serde_json::Value = serde_json::from_str(&printed(FULL, &words)).unwrap();
+    let container = &definition["nodeProperties"]["nodeRangeProperties"][0]["container"];
+    assert_eq!(container["privileged"], true);
+    let command = container["command"].as_array().unwrap();
+    assert!(
+        command.iter().any(|word| word == "s3://abc/d/e:/data:ro"),
+        "{command:?}"
+    );
+}
+
+#[test]
+fn buckets_need_a_word_and_the_word_needs_buckets() {
+    let refused = |job: &str, words: &[&str]| {
+        let output = export(job, words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
+        assert!(output.stdout.is_empty());
+        said(&output)
+    };
+    let why = refused(FULL, &["batch", "--image", "i"]);
+    assert!(
+        why.contains("only a privileged container may mount a bucket"),
+        "{why}"
+    );
+    let none = "version: 1\nprogram: ./a\n";
+    let why = refused(none, &["mpijob", "--image", "i", "--privileged"]);
+    assert!(why.contains("this one mounts none"), "{why}");
 }
 
 #[test]
@@ -219,7 +251,14 @@ fn what_a_target_cannot_say_is_refused_with_its_line() {
 
 #[test]
 fn a_file_that_exists_is_not_overwritten() {
-    let words = ["mpijob", "--image", "i", "--output", "job.yaml"];
+    let words = [
+        "mpijob",
+        "--image",
+        "i",
+        "--no-mounts",
+        "--output",
+        "job.yaml",
+    ];
     let output = export(FULL, &words);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(said(&output).contains("this file exists"), "{output:?}");
