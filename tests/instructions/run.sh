@@ -4,7 +4,8 @@
 # the network's route, and 8-byte one-sided operations take in the built provider, prints them, and
 # fails when one takes more than its budget: 5 to 10 per cent more than it took in
 # docs/lab/2026-11-23-order-of-the-code.md. Counts do not depend on how busy the machine is; the
-# compiler's version moves them by a few per cent. About 30 seconds.
+# compiler's version moves them by a few per cent. That weft top, which reads a process's counters,
+# costs that process nothing is shown the same way. About 30 seconds.
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so, a release build (default: dist/lib/weft)
 set -uo pipefail
@@ -13,20 +14,49 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/provider/checks.sh
 rounds=2000
 
+# instructions KIND FUNCTION: sets `each` to what one call takes; false where the program fails
+instructions() {
+    local collected
+    each=0
+    timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+        --toggle-collect="counted_$2" "$work/calls" "$1" "$rounds" >"$work/output" 2>&1 || return
+    collected=$(sed -n 's/.*Collected : \([0-9]*\).*/\1/p' "$work/output")
+    each=$((${collected:-0} / rounds))
+}
+
 # count KIND FUNCTION NAME BUDGET
 count() {
-    local collected each
-    if ! timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        --toggle-collect="counted_$2" "$work/calls" "$1" "$rounds" >"$work/output" 2>&1; then
+    if ! instructions "$1" "$2"; then
         not_ok "$3" "$(tail -c 300 "$work/output" | tr '\n' ' ')"
         return
     fi
-    collected=$(sed -n 's/.*Collected : \([0-9]*\).*/\1/p' "$work/output")
-    each=$((${collected:-0} / rounds))
     printf '# %-45s %5s instructions\n' "$3" "$each"
     if [ "$each" -lt 10 ]; then not_ok "$3" "nothing was counted"; elif [ "$each" -gt "$4" ]; then
         not_ok "$3" "$each instructions, more than the budget of $4"
     else ok "${3}_keeps_to_$4_instructions"; fi
+}
+
+# watched KIND FUNCTION NAME: the call that was counted last takes no more while weft top reads
+# the process's counters all the time
+watched() {
+    local unwatched=$each weft="$folder/../../bin/weft" rounds=$((100 * rounds)) seen top
+    if [ ! -x "$weft" ]; then
+        skip "$3" "no $weft"
+        return
+    fi
+    while "$weft" top --once --interval 0.1 --json; do :; done >"$work/top" 2>&1 &
+    top=$!
+    instructions "$1" "$2"
+    kill "$top"
+    wait "$top" 2>/dev/null
+    seen=$(grep -c '"command": "callgrind' "$work/top")
+    printf '# %-45s %5s instructions, read %s times\n' "$3" "$each" "$seen"
+    # A message more or less may be found at once.
+    if [ "$seen" = 0 ]; then
+        not_ok "$3" "weft top did not see the program: $(head -c 300 "$work/top" | tr '\n' ' ')"
+    elif [ $((each - unwatched)) -gt 2 ] || [ "$each" -lt 10 ]; then
+        not_ok "$3" "$each instructions, $unwatched without weft top"
+    else ok "${3}_takes_no_more"; fi
 }
 
 if [ ! -f "$folder/libweft-fi.so" ]; then
@@ -47,6 +77,7 @@ if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -rd
     finish
 fi
 count tagged inject fi_tinjectdata 150
+watched tagged inject fi_tinjectdata_beside_weft_top
 count tagged post fi_trecv 120
 count tagged empty fi_cq_read_that_finds_nothing 155
 count tagged find fi_cq_read_that_finds_a_tagged_message 420
