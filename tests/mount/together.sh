@@ -39,8 +39,9 @@ job_mounts() {
     mounts_there=()
     for number in $(seq 0 $((count - 1))); do
         mkdir -p "$work/node$number"
-        on "${hosts[number]}" "$WEFT_MOUNT" data "$work/node$number" --endpoint-url "$there" \
-            --foreground --metadata-ttl 60 --job-nodes "$nodes" --job-node "$number" "$@" \
+        on "${hosts[number]}" nice -n -10 "$WEFT_MOUNT" data "$work/node$number" \
+            --endpoint-url "$there" --foreground --metadata-ttl 60 \
+            --job-nodes "$nodes" --job-node "$number" "$@" \
             2>>"$work/job-log" &
         mounts_there+=($!)
     done
@@ -82,7 +83,20 @@ alone() {
     return $read
 }
 
+# A mount that gets no processor for as long as the dead are silent is taken for dead, and what it
+# owns is fetched twice, as it should. Only then is the case done again.
 together() {
+    local attempt
+    for attempt in 1 2 3; do
+        : >"$work/job-log"
+        read_together && return 0
+        grep -q 'is silent' "$work/job-log" || return 1
+        echo "attempt $attempt: a mount was silent on a busy machine"
+    done
+    return 1
+}
+
+read_together() {
     # 1.00 of one host's requests were counted; a busy machine has given 1.07.
     job_mounts 4 && forget_there && all_read 4 && cmp "$work/sum0" "$work/alone" &&
         echo "one host alone: $requests_alone requests" &&
