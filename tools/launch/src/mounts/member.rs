@@ -35,6 +35,9 @@ use crate::talk::say;
 const TRIES: u32 = 20;
 /// Between two looks at a keeper who has too many guests waiting. Chosen.
 const PAUSE: Duration = Duration::from_millis(10);
+/// How long the others wait before they fail: the MPI's launcher kills all ranks when one has, and
+/// the one that tells the story shall have told it. Chosen: long for a process that only prints.
+const STORY: Duration = Duration::from_secs(1);
 
 /// A rank inside.
 #[derive(Debug)]
@@ -89,6 +92,7 @@ pub(crate) fn join(
                 return Err(Fault::Limit(format!("--mount {why}")));
             }
             Some(Word::Refused { .. }) => {
+                std::thread::sleep(STORY);
                 return Err(Fault::Limit(
                     "--mount: refused, as another rank of this host says".to_owned(),
                 ));
