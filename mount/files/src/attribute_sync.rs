@@ -64,11 +64,7 @@ fn object_key(core: &Core, folder: u64) -> Result<String, Fault> {
 
 async fn look(core: &Core, folder: u64) -> Result<(), Fault> {
     let at = Instant::now();
-    let object = match core.store.head(&object_key(core, folder)?).await {
-        Ok(info) => Some(info),
-        Err(error) if error.failure == Failure::Missing => None,
-        Err(error) => return Err(error.into()),
-    };
+    let object = core.store.find(&object_key(core, folder)?).await?;
     if let Some(known) = core.nodes().folder(folder) {
         if object.is_none() {
             known.attributes.absent();

@@ -114,13 +114,9 @@ impl JobStore {
     }
 
     async fn own_object(&self, key: &str, age: Duration) -> Result<Option<ObjectInfo>, StoreError> {
-        let ask = async {
-            match self.store.head(key).await {
-                Err(error) if error.failure == Failure::Missing => Ok(None),
-                answer => answer.map(Some),
-            }
-        };
-        self.objects.get(key.to_owned(), age, NAMES / 10, ask).await
+        self.objects
+            .get(key.to_owned(), age, NAMES / 10, self.store.find(key))
+            .await
     }
 
     async fn own_page(&self, wanted: Wanted, age: Duration) -> Result<Page, StoreError> {

@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use weft_store::{Failure, ListRequest, StoreError};
+use weft_store::{ListRequest, StoreError};
 
 use crate::attribute_sync;
 use crate::core::Core;
@@ -99,15 +99,12 @@ async fn refresh(core: &Core, parent: u64, name: &str) -> Result<Option<Found>, 
         format!("{}{name}", core.key(parent)?)
     };
     let at = Instant::now();
-    match core.store.head(&key).await {
-        Ok(info) => {
-            let listed = Listed::File(info);
-            core.learn(parent, name, at, Some(listed.clone()));
-            Ok(Some((listed, at)))
-        }
-        Err(error) if error.failure == Failure::Missing => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    let Some(info) = core.store.find(&key).await? else {
+        return Ok(None);
+    };
+    let listed = Listed::File(info);
+    core.learn(parent, name, at, Some(listed.clone()));
+    Ok(Some((listed, at)))
 }
 
 async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), StoreError> {

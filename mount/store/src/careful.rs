@@ -35,17 +35,13 @@ impl Careful {
         if !self.lacks.contains(&ability) {
             return Ok(when.clone());
         }
-        let there = || async {
-            match self.store.head(key).await {
-                Ok(info) => Ok(Some(info.etag)),
-                Err(error) if error.failure == Failure::Missing => Ok(None),
-                Err(error) => Err(error),
-            }
-        };
         let holds = match when {
             Condition::Always => true,
-            Condition::IfAbsent => there().await?.is_none(),
-            Condition::IfMatch(etag) => there().await?.as_ref() == Some(etag),
+            Condition::IfAbsent => self.store.find(key).await?.is_none(),
+            Condition::IfMatch(etag) => {
+                let found = self.store.find(key).await?;
+                found.is_some_and(|info| info.etag == *etag)
+            }
         };
         if holds {
             return Ok(Condition::Always);

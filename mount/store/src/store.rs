@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::error::StoreError;
+use crate::error::{Failure, StoreError};
 use crate::object::{Condition, ETag, ListRequest, Metadata, ObjectInfo, Page, Range};
 
 /// Objects one by one, and their listings.
@@ -158,3 +158,16 @@ pub trait Uploads: Send + Sync + 'static {
 pub trait Store: Objects + Uploads {}
 
 impl<T: Objects + Uploads> Store for T {}
+
+impl dyn Store {
+    /// What is known of an object, if there is one.
+    ///
+    /// # Errors
+    /// As for [`Objects::head`], but for `Missing`.
+    pub async fn find(&self, key: &str) -> Result<Option<ObjectInfo>, StoreError> {
+        match self.head(key).await {
+            Err(error) if error.failure == Failure::Missing => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+}
