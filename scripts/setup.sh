@@ -285,7 +285,7 @@ openmp_packages=(libomp5-14)
 # Programs in Fortran over Open MPI and Intel MPI.
 fortran_packages=(gfortran)
 # Readers of what `make install` installs.
-install_packages=(man-db environment-modules)
+install_packages=(man-db environment-modules lmod zsh fish)
 
 # Programs that tests compare with or run over Weft: OpenFOAM with its examples (100 MB to fetch,
 # 470 MB, some 20 seconds) and NetPIPE.

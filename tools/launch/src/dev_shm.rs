@@ -35,6 +35,7 @@ use crate::ranks::Place;
 use crate::talk::say;
 use meeting::{Apart, Meeting};
 use refusal::Refusal;
+pub use room::most_bytes;
 
 /// Whether this host gives a job such a `/dev/shm`: it is made, by a process that ends at once.
 ///

@@ -117,6 +117,7 @@ pub mod shell;
 pub mod signals;
 mod slurm;
 pub mod slurm_start;
+pub mod slurm_version;
 mod spec;
 mod spelling;
 pub mod spread;

@@ -7,10 +7,9 @@ use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 
-use crate::fault::Fault;
+use weft_launch::slurm_version::{OLDEST, SlurmVersion};
 
-/// The oldest version that Weft's tests ran with; older ones lack options that are used here.
-const OLDEST: (u32, u32) = (22, 5);
+use crate::fault::Fault;
 
 /// What a command of Slurm answered.
 #[derive(Debug)]
@@ -107,35 +106,19 @@ fn not_started(name: &OsStr, error: &std::io::Error) -> Fault {
 /// `Fault::Slurm` with both versions, and where there is none.
 pub fn check_version() -> Result<(), Fault> {
     let text = ask("sbatch", &["--version"])?.or_fail("sbatch --version")?;
-    match version(&text) {
-        Some(found) if found < OLDEST => Err(Fault::Slurm(format!(
-            "{} is too old: Weft needs {}.{:02} or newer; write a batch script of your own with \
+    match SlurmVersion::read(&text) {
+        Some(found) if found.is_too_old() => Err(Fault::Slurm(format!(
+            "{} is too old: Weft needs {OLDEST} or newer; write a batch script of your own with \
              srun weft exec (docs/exec.md)",
             text.trim(),
-            OLDEST.0,
-            OLDEST.1
         ))),
         _ => Ok(()),
     }
 }
 
-/// Year and month in `slurm-wlm 22.05.8`.
-fn version(text: &str) -> Option<(u32, u32)> {
-    let mut parts = text.split_whitespace().last()?.split('.');
-    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_read_and_compared() {
-        assert_eq!(version("slurm-wlm 22.05.8\n"), Some((22, 5)));
-        assert_eq!(version("slurm 25.11.0-0rc1"), Some((25, 11)));
-        assert!(version("slurm 20.11.9") < Some(OLDEST));
-        assert_eq!(version("sbatch"), None);
-    }
 
     #[test]
     fn a_command_that_is_missing_says_what_to_do_instead() {

@@ -2,7 +2,7 @@
 //! Whether a host has the memory for a `/dev/shm` of some size, how large the present one is, and
 //! whether an MPI can do with that.
 //!
-//! Called by `dev_shm.rs` and `plan.rs`. What is written into a tmpfs is memory of the writer's
+//! Called by `dev_shm.rs` and `plan.rs`, and by `weft doctor`. What is written into a tmpfs is memory of the writer's
 //! control group (tmpfs(5)), so its limit counts as much as the machine's memory.
 
 use nix::sys::statvfs::statvfs;
@@ -27,6 +27,14 @@ fn mib_of_rank(mpi: &Installation, transport: &Transport) -> u64 {
         Family::Intel => (8, 1),
     };
     if is_native { native } else { other }
+}
+
+/// What `ranks` ranks of this MPI take of `/dev/shm` at most before the program itself takes any,
+/// in bytes: the larger of what they take over Weft and over the MPI's own transport.
+#[must_use]
+pub fn most_bytes(mpi: &Installation, ranks: u32) -> u64 {
+    let [weft, native] = [Transport::Weft, Transport::Native].map(|way| mib_of_rank(mpi, &way));
+    (weft.max(native) * u64::from(ranks)) << 20
 }
 
 /// Which size to ask for, where less than the MPI's ranks need is free; `None` where that will do.
@@ -106,5 +114,6 @@ mod tests {
         assert_eq!(mib_of_rank(&four, &Transport::Weft), 0);
         assert_eq!(mib_of_rank(&four, &Transport::Native), 4);
         assert_eq!(advice(&four, &Transport::Weft, 1000), None);
+        assert_eq!(most_bytes(&four, 3), 12 << 20);
     }
 }
