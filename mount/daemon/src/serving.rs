@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::{Session as SessionMark, Stage};
 use weft_files::staging::ways::Ways;
-use weft_files::{BucketFiles, Job, JobStore, Settings, Writes};
+use weft_files::{BucketFiles, Job, JobStore, PATIENCE, Settings, Writes};
 use weft_s3::Bucket;
 use weft_store::{ListRequest, Objects, Store};
 
@@ -117,6 +117,9 @@ fn files(
         files = files.with_disk(disk);
     }
     let files = Arc::new(files);
+    if !options.access.read_only {
+        files.finish_renames(PATIENCE);
+    }
     if let Some((_, asked)) = joined {
         joining::answer(runtime.handle(), Arc::clone(&files), asked);
     }

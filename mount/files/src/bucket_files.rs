@@ -68,6 +68,12 @@ impl BucketFiles {
         self
     }
 
+    /// Finishes the renames of folders that other mounts left, once nobody went on with them for
+    /// `patience`; looks for them now, and when a listing shows some.
+    pub fn finish_renames(&self, patience: Duration) {
+        self.core.renames.watch_from_now(patience);
+    }
+
     /// Asks the other mounts of a job; `store` is the one of [`BucketFiles::new`].
     pub fn with_job(mut self, store: Arc<JobStore>) -> Self {
         self.open_files = self.open_files.with_job(Arc::clone(&store.job));
@@ -207,6 +213,7 @@ impl BucketFiles {
         if from.is_some() && from == to {
             return Ok(());
         }
+        self.core.renames.finish_left().await?;
         let target = self.changes.check_rename(old, new, may_replace).await?;
         let to = to.filter(|ino| self.core.nodes().file(*ino).is_some());
         let is_target_only_here = match to {

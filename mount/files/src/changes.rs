@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls that change names: mkdir, rmdir, unlink, rename. A crash between two requests of a rename
-//! leaves both names, never none. [`crate::bucket_files`] holds this.
+//! Calls that change names: mkdir, rmdir, unlink, rename. A crash between two requests of a file's
+//! rename leaves both names, never none; a folder's is done by [`crate::renames`].
+//! [`crate::bucket_files`] holds this.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
 
 use crate::attribute_sync;
 use crate::attributes::Entry;
 use crate::core::Core;
-use crate::fault::{Fault, Reason, mount_ends};
+use crate::fault::{Fault, Reason};
 use crate::names::{self, ATTRIBUTES, Listed};
 use crate::object_copies::{Source, copy_object};
-use crate::search::{self, PAGE_KEYS};
-
-/// Chosen: objects of a folder that are copied, or removed, side by side.
-const SIDE_BY_SIDE: usize = 32;
+use crate::search;
 
 /// The calls that change names.
 pub struct Changes {
@@ -202,6 +199,13 @@ impl Changes {
         self.gone(old);
     }
 
+    /// What is known of a name may not be so any more.
+    fn forget(&self, name: Name<'_>) {
+        if let Some(folder) = self.core.nodes().folder(name.parent) {
+            folder.forget(name.name);
+        }
+    }
+
     /// Gives a file or a folder another name. What has that name is replaced, if it may be.
     ///
     /// # Errors
@@ -251,8 +255,14 @@ impl Changes {
                 if let Some(ino) = ino {
                     attribute_sync::write_below(&self.core, ino).await?;
                 }
-                self.move_folder(&format!("{from}/"), &format!("{to}/"))
-                    .await?;
+                let below = |key: &str| format!("{}/", &key[self.core.settings.prefix.len()..]);
+                let moved = self.core.renames.run(&below(&from), &below(&to)).await;
+                if moved.is_err() {
+                    // Some of its files may have both names for a while.
+                    self.forget(old);
+                    self.forget(new);
+                }
+                moved?;
                 // Also where the store has nothing of it.
                 if let Some(folder) = self.core.nodes().folder(new.parent) {
                     folder.own.insert(new.name.into(), Listed::Folder);
@@ -269,78 +279,6 @@ impl Changes {
         }
         Ok(())
     }
-
-    /// Copies all objects of a folder, and removes the old ones when all are copied.
-    async fn move_folder(&self, from: &str, to: &str) -> Result<(), Fault> {
-        let mut request = ListRequest {
-            prefix: from.to_owned(),
-            by_folder: false,
-            limit: PAGE_KEYS,
-            ..ListRequest::default()
-        };
-        let mut objects = Vec::new();
-        loop {
-            let page = self.core.store.list(&request).await?;
-            objects.extend(page.objects);
-            match page.next {
-                Some(token) => request.token = Some(token),
-                None => break,
-            }
-        }
-        let mut tasks = JoinSet::new();
-        for (key, info) in &objects {
-            let target = format!("{to}{}", &key[from.len()..]);
-            let (core, key, info) = (Arc::clone(&self.core), key.clone(), info.clone());
-            let copy = async move {
-                let source = Source {
-                    key: &key,
-                    info: &info,
-                };
-                copy_object(&core, source, &target, &Condition::Always).await
-            };
-            add(&mut tasks, copy, &self.core).await?;
-        }
-        drain(&mut tasks).await?;
-        let mut tasks = JoinSet::new();
-        for (key, info) in objects {
-            let core = Arc::clone(&self.core);
-            let remove = async move {
-                let removed = delete_same(&core, &key, &info.etag).await;
-                removed.map(|()| info.etag)
-            };
-            add(&mut tasks, remove, &self.core).await?;
-        }
-        drain(&mut tasks).await?;
-        Ok(())
-    }
-}
-
-type Tasks = JoinSet<Result<ETag, StoreError>>;
-
-async fn add<F>(tasks: &mut Tasks, task: F, core: &Core) -> Result<(), StoreError>
-where
-    F: Future<Output = Result<ETag, StoreError>> + Send + 'static,
-{
-    while tasks.len() >= SIDE_BY_SIDE {
-        take(tasks).await?;
-    }
-    tasks.spawn_on(task, &core.runtime);
-    Ok(())
-}
-
-async fn drain(tasks: &mut Tasks) -> Result<(), StoreError> {
-    while !tasks.is_empty() {
-        take(tasks).await?;
-    }
-    Ok(())
-}
-
-async fn take(tasks: &mut Tasks) -> Result<(), StoreError> {
-    match tasks.join_next().await {
-        Some(Ok(done)) => done.map(drop),
-        Some(Err(_)) => Err(mount_ends("CopyObject", "")),
-        None => Ok(()),
-    }
 }
 
 /// Copies, then removes what was copied.
@@ -350,7 +288,7 @@ async fn move_object(
     to: &str,
     when: &Condition,
 ) -> Result<ETag, Fault> {
-    let copied = copy_object(core, from, to, when).await;
+    let copied = copy_object(&core.ways, from, to, when).await;
     let copied = copied.map_err(|error| match (error.failure, when) {
         (Failure::Changed, Condition::IfAbsent) => Fault::from(Reason::Exists),
         _ => error.into(),

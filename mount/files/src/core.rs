@@ -13,6 +13,7 @@ use crate::attributes::{Attributes, Entry};
 use crate::fault::{Fault, Reason};
 use crate::names::{self, Listed};
 use crate::nodes::{Body, Fact, Nodes};
+use crate::renames::Renames;
 use crate::staging::stage::Stage;
 use crate::staging::ways::Ways;
 use crate::turns::Turns;
@@ -79,6 +80,8 @@ pub struct Core {
     pub ways: Ways,
     /// Where what is written lies until it is published.
     pub stage: Arc<Stage>,
+    /// Folders that are getting other names.
+    pub renames: Arc<Renames>,
     nodes: Mutex<Nodes>,
     /// One listing of a folder at a time.
     pub listing_turns: Turns,
@@ -92,9 +95,14 @@ impl Core {
     /// Of a mount that begins now.
     pub fn new(store: Arc<dyn Store>, runtime: Handle, settings: Settings, tell: fn(&str)) -> Self {
         let sending_bytes = settings.writes.sending_bytes;
+        let ways = Ways::new(Arc::clone(&store), runtime.clone(), sending_bytes);
+        let stage = Arc::clone(&settings.writes.stage);
+        let prefix = settings.prefix.clone();
+        let renames = Renames::new(ways.clone(), prefix, Arc::clone(&stage), tell);
         Self {
-            ways: Ways::new(Arc::clone(&store), runtime.clone(), sending_bytes),
-            stage: Arc::clone(&settings.writes.stage),
+            ways,
+            stage,
+            renames: Arc::new(renames),
             settings,
             store,
             runtime,

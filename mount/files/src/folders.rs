@@ -177,6 +177,9 @@ impl Folders {
         if let Some((at, object)) = arrived.attributes {
             attribute_sync::note_seen(&self.core, ino, at, object);
         }
+        if arrived.shows_renames && prefix == self.core.settings.prefix {
+            self.core.renames.notice();
+        }
         if arrived.is_last {
             // Names that are no objects stand at the end.
             attribute_sync::ensure(&self.core, ino).await?;

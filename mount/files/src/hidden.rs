@@ -51,7 +51,7 @@ impl Hidden {
             key: &key,
             info: &info,
         };
-        let copied = copy_object(&self.core, source, &hidden, &Condition::Always).await;
+        let copied = copy_object(&self.core.ways, source, &hidden, &Condition::Always).await;
         let etag = match copied {
             Ok(etag) => etag,
             Err(error) => {

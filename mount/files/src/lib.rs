@@ -6,8 +6,8 @@
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
 //! - [`folders`]: the calls on open folders; [`open_files`]: those on open files;
 //!   [`copying`]: from one to another.
-//! - [`changes`]: the calls that change names; [`object_copies`]: objects that the store
-//!   copies.
+//! - [`changes`]: the calls that change names; [`renames`]: folders that get other names;
+//!   [`object_copies`]: objects that the store copies.
 //! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes
 //!   on this host's disk, until they are published.
 //! - [`open_names`]: what becomes of open files when names change; [`hidden`]: those whose names
@@ -58,6 +58,7 @@ mod open_names;
 mod owners;
 mod pieces;
 mod reader;
+pub mod renames;
 mod search;
 mod sources;
 pub mod staging;
@@ -80,4 +81,5 @@ pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
 pub use names::HIDDEN;
 pub use open_files::{Mode, Opened, Place, resize_open};
+pub use renames::PATIENCE;
 pub use sources::Disk;

@@ -174,6 +174,8 @@ pub struct Arrived {
     pub is_last: bool,
     /// What it says of the folder's attributes, and when it was asked for.
     pub attributes: Option<(Instant, Option<ObjectInfo>)>,
+    /// It shows that folders are getting other names, where it is of the mount's own folder.
+    pub shows_renames: bool,
 }
 
 impl Listing {
@@ -244,6 +246,7 @@ impl Listing {
                 nameless: 0,
                 is_last: true,
                 attributes: None,
+                shows_renames: false,
             });
         };
         let (mut names, nameless) = names::of_page(&page, &self.prefix);
@@ -268,6 +271,7 @@ impl Listing {
             nameless,
             is_last,
             attributes,
+            shows_renames: names::shows_renames(&page, &self.prefix),
         })
     }
 

@@ -15,6 +15,10 @@ pub const NAME_BYTES: usize = 255;
 /// The folder, in the mount's own, of what the mount needs for itself; it is not shown.
 pub const HIDDEN: &str = ".weft-unlinked";
 
+/// The folder, in the mount's own, of the records of folders that are getting other names; it is
+/// not shown.
+pub const RENAMES: &str = ".weft-renames";
+
 /// The name, in each folder, of the object that says what else is known of the folder's names; it
 /// is not shown.
 pub const ATTRIBUTES: &str = ".weft-attributes";
@@ -51,7 +55,7 @@ pub type Named = (Box<str>, Listed);
 pub fn check(name: &str) -> Result<(), Reason> {
     match name {
         _ if name.len() > NAME_BYTES => Err(Reason::NameTooLong),
-        "" | "." | ".." | HIDDEN | ATTRIBUTES => Err(Reason::Invalid),
+        "" | "." | ".." | HIDDEN | RENAMES | ATTRIBUTES => Err(Reason::Invalid),
         _ if name.contains(['/', '\0']) => Err(Reason::Invalid),
         _ => Ok(()),
     }
@@ -89,7 +93,7 @@ pub fn of_page(page: &Page, prefix: &str) -> (Vec<Named>, usize) {
     for folder in &page.folders {
         let name = folder.strip_prefix(prefix);
         match name.and_then(|name| name.strip_suffix('/')) {
-            Some(HIDDEN) => {}
+            Some(HIDDEN | RENAMES) => {}
             Some(name) if check(name).is_ok() => names.push((name.into(), Listed::Folder)),
             _ => nameless += 1,
         }
@@ -107,6 +111,12 @@ pub fn attributes_of_page(page: &Page, prefix: &str, is_first: bool) -> Option<O
     let object = page.objects.last().map(|(key, _)| key);
     let reaches = page.next.is_none() || object.max(page.folders.last()) > Some(&key);
     (is_first && reaches).then_some(None)
+}
+
+/// Whether a page of the mount's own folder shows that there are records of renames.
+pub fn shows_renames(page: &Page, prefix: &str) -> bool {
+    let records = format!("{prefix}{RENAMES}/");
+    page.folders.contains(&records)
 }
 
 #[cfg(test)]

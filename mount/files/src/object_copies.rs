@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Objects that the store copies whole: in one request, or in parts where they are too large for
-//! one, side by side. Called by [`crate::changes`] and [`crate::hidden`].
+//! one, side by side. Called by [`crate::changes`], [`crate::renames`] and [`crate::hidden`].
 
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, ObjectInfo, Part, Range, StoreError, Upload};
 
-use crate::core::Core;
 use crate::fault::mount_ends;
+use crate::staging::ways::Ways;
 
 /// S3's largest copy in one request; more is copied in parts.
 const COPY_BYTES: u64 = 5 << 30;
@@ -33,25 +33,25 @@ pub struct Source<'a> {
 /// # Errors
 /// `Changed` where the source is another one, or the condition does not hold; what the store said.
 pub async fn copy_object(
-    core: &Core,
+    ways: &Ways,
     from: Source<'_>,
     to: &str,
     when: &Condition,
 ) -> Result<ETag, StoreError> {
     if from.info.size_bytes <= COPY_BYTES {
-        return core.store.copy(from.key, &from.info.etag, to, when).await;
+        return ways.store.copy(from.key, &from.info.etag, to, when).await;
     }
-    let upload = core.store.begin(to).await?;
-    let done = copy_parts(core, from, &upload, when).await;
+    let upload = ways.store.begin(to).await?;
+    let done = copy_parts(ways, from, &upload, when).await;
     if done.is_err() {
         // What the abort leaves is found by whoever lists the bucket's uploads.
-        let _ = core.store.abort(&upload).await;
+        let _ = ways.store.abort(&upload).await;
     }
     done
 }
 
 async fn copy_parts(
-    core: &Core,
+    ways: &Ways,
     from: Source<'_>,
     upload: &Upload,
     when: &Condition,
@@ -62,17 +62,17 @@ async fn copy_parts(
         if tasks.len() >= SIDE_BY_SIDE {
             parts.extend(take(&mut tasks).await?);
         }
-        let (store, upload) = (Arc::clone(&core.store), upload.clone());
+        let (store, upload) = (Arc::clone(&ways.store), upload.clone());
         let (key, etag) = (from.key.to_owned(), from.info.etag.clone());
         let number = index as u32 + 1;
         let copy = async move { store.copy_part(&upload, number, (&key, &etag), range).await };
-        tasks.spawn_on(copy, &core.runtime);
+        tasks.spawn_on(copy, &ways.runtime);
     }
     while !tasks.is_empty() {
         parts.extend(take(&mut tasks).await?);
     }
     parts.sort_by_key(|part| part.number);
-    core.store.complete(upload, &parts, when).await
+    ways.store.complete(upload, &parts, when).await
 }
 
 async fn take(tasks: &mut JoinSet<Result<Part, StoreError>>) -> Result<Option<Part>, StoreError> {

@@ -118,6 +118,9 @@ async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), S
     let page = core.store.list(&request).await?;
     let (found, nameless) = names::of_page(&page, prefix);
     core.tell_nameless(prefix, nameless);
+    if *prefix == core.settings.prefix && names::shows_renames(&page, prefix) {
+        core.renames.notice();
+    }
     if let Some(object) = names::attributes_of_page(&page, prefix, true) {
         attribute_sync::note_seen(core, parent, at, object);
     }

@@ -13,6 +13,7 @@ use nix::fcntl::{Flock, FlockArg};
 use weft_store::{Condition, Range, Upload};
 
 use crate::fault::{Fault, Reason};
+use crate::renames::finish_dead;
 use crate::staging::content::{Content, named_version};
 use crate::staging::log::{Log, read_records};
 use crate::staging::publication::Publication;
@@ -59,6 +60,7 @@ pub async fn recover(
             continue;
         };
         let mut is_done = remove_hidden(ways, &folder).await;
+        is_done &= finish_renames(ways, &folder, tell).await;
         for name in logs(&folder)? {
             let path = name.with_extension("log");
             match look_after(ways, stage, &name, tell).await {
@@ -91,6 +93,23 @@ async fn remove_hidden(ways: &Ways, folder: &Path) -> bool {
             let key = std::fs::read_to_string(&path).unwrap_or_default();
             let deleted = ways.store.delete(&key, &Condition::Always).await;
             is_done &= deleted.is_ok() && std::fs::remove_file(&path).is_ok();
+        }
+    }
+    is_done
+}
+
+/// Finishes renames of folders.
+async fn finish_renames(ways: &Ways, folder: &Path, tell: fn(&str)) -> bool {
+    let mut is_done = true;
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|ending| ending == "rename") {
+            if let Err(fault) = finish_dead(ways, &path, tell).await {
+                is_done = false;
+                tell(&format!(
+                    "a folder's rename stays for the next mount: {fault}"
+                ));
+            }
         }
     }
     is_done

@@ -116,6 +116,17 @@ impl Stage {
         Ok(path)
     }
 
+    /// Notes the record of a folder's rename, so that the next mount finishes it at once. The path
+    /// of the note.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn note_rename(&self, key: &str) -> io::Result<PathBuf> {
+        let path = self.new_name().with_extension("rename");
+        std::fs::write(&path, key)?;
+        Ok(path)
+    }
+
     /// Takes room for so many bytes.
     ///
     /// # Errors

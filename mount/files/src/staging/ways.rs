@@ -10,7 +10,8 @@ use weft_store::{Range, Store};
 
 use crate::staging::plan::PART_BYTES;
 
-/// The way to the store.
+/// The way to the store; copies share their room.
+#[derive(Clone)]
 pub struct Ways {
     /// Where objects lie.
     pub store: Arc<dyn Store>,

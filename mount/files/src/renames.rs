@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Folders that get another name: what is to be done is written down in the bucket, and whoever
+//! finds it can finish it. docs/mount-names.md specifies the record and the steps.
+//! [`crate::changes`] begins, [`crate::core`] holds, [`crate::staging::recovery`] finishes what a
+//! dead mount of this host left.
+//!
+//! - [`record`]: what is to be done. [`hold`]: who does it. [`moving`]: does it.
+//! - [`watch`]: finds records that other mounts left.
+
+pub mod hold;
+pub mod moving;
+pub mod record;
+pub mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use weft_store::{Condition, ObjectInfo, Range};
+
+use crate::fault::{Fault, Reason};
+use crate::names::{self, RENAMES};
+use crate::renames::hold::Hold;
+use crate::renames::moving::{Found, Move};
+use crate::renames::record::{MOST_BYTES, Moved, Record, Removed};
+use crate::staging::stage::{Stage, new_id, refused};
+use crate::staging::ways::Ways;
+
+/// Specified: a record that nobody worked on for so long was left.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Chosen: the first pause before what broke off is tried again; each is twice as long.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Chosen: the longest.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The renames of one mount.
+pub struct Renames {
+    ways: Ways,
+    prefix: String,
+    stage: Arc<Stage>,
+    tell: fn(&str),
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Begun here, and not finished, since the store was away.
+    left: Vec<Left>,
+    /// Somebody tries those again.
+    is_trying: bool,
+    /// The names of records that this mount works on.
+    mine: Vec<String>,
+    /// How long others' records must be still; none where this mount does not look for them.
+    patience: Option<Duration>,
+    /// Somebody looks at others' records.
+    is_watching: bool,
+}
+
+/// A rename that broke off.
+struct Left {
+    id: String,
+    record: Record,
+    hold: Hold,
+    note: PathBuf,
+}
+
+impl Renames {
+    /// Of the mount of `prefix`.
+    pub fn new(ways: Ways, prefix: String, stage: Arc<Stage>, tell: fn(&str)) -> Self {
+        Self {
+            ways,
+            prefix,
+            stage,
+            tell,
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves all objects of the folder `from` to the folder `to`, which holds nothing but what an
+    /// empty folder has. Both are prefixes below the mount's, and end in `/`.
+    ///
+    /// # Errors
+    /// `NotEmpty`, `NameTooLong`, `NoSpace`, and then nothing was done; what the store said, and
+    /// then this mount tries again.
+    pub async fn run(self: &Arc<Self>, from: &str, to: &str) -> Result<(), Fault> {
+        let objects = moving::list(&self.ways, &format!("{}{from}", self.prefix)).await?;
+        if objects.is_empty() {
+            return Ok(());
+        }
+        let there = moving::list(&self.ways, &format!("{}{to}", self.prefix)).await?;
+        let record = self.plan((from, &objects), (to, &there))?;
+        let body = record.write()?;
+        let id = new_id();
+        let key = self.key(&id);
+        let note = self.stage.note_rename(&key);
+        let note = note.map_err(|error| refused(&error, self.stage.folder()))?;
+        self.state().mine.push(id.clone());
+        let hold = Hold::of_writer(&key, id.clone());
+        let mut left = Left {
+            id,
+            record,
+            hold,
+            note,
+        };
+        let written = self.ways.store.put(&key, body, &Condition::IfAbsent).await;
+        let done = match written {
+            Ok(_) => self.go_on(&mut left, Some((objects, there))).await,
+            // It may be there all the same, so it is looked for.
+            Err(error) => Err(error.into()),
+        };
+        if let Err(fault) = &done {
+            (self.tell)(&format!(
+                "the rename of `{from}` to `{to}` broke off, and is tried again: {fault}"
+            ));
+            self.state().left.push(left);
+            self.try_again();
+        }
+        done
+    }
+
+    fn key(&self, id: &str) -> String {
+        format!("{}{RENAMES}/{id}", self.prefix)
+    }
+
+    fn plan(&self, from: (&str, &Found), to: (&str, &Found)) -> Result<Record, Fault> {
+        let is_own = |key: &String| key.is_empty() || *key == names::ATTRIBUTES;
+        if !to.1.keys().all(is_own) {
+            return Err(Reason::NotEmpty.into());
+        }
+        let etag = |info: &ObjectInfo| info.etag.as_str().to_owned();
+        let mut objects = Vec::with_capacity(from.1.len());
+        for (key, info) in from.1 {
+            names::check_key(&format!("{}{}{key}", self.prefix, to.0))?;
+            objects.push(Moved {
+                key: key.clone(),
+                etag: etag(info),
+                size_bytes: info.size_bytes,
+                over: to.1.get(key).map(etag),
+            });
+        }
+        let goes = to.1.iter().filter(|(key, _)| !from.1.contains_key(*key));
+        // A marker is in nobody's way.
+        let goes = goes.filter(|(key, _)| !key.is_empty());
+        let removed = goes.map(|(key, info)| Removed {
+            key: key.clone(),
+            etag: etag(info),
+        });
+        let (from, to) = (from.0.to_owned(), to.0.to_owned());
+        Ok(Record::new(from, to, objects, removed.collect()))
+    }
+
+    /// Does what is left of a rename that was begun here.
+    async fn go_on(&self, left: &mut Left, seen: Option<(Found, Found)>) -> Result<(), Fault> {
+        let key = self.key(&left.id);
+        let mut moving = Move {
+            ways: &self.ways,
+            prefix: &self.prefix,
+            record: &left.record,
+            key: &key,
+            written: None,
+            tell: self.tell,
+        };
+        let moved = match moving.run(&mut left.hold, seen).await {
+            Ok(()) => end(&self.ways, &key, &left.hold).await,
+            Err(fault) => Err(fault),
+        };
+        let is_elsewhere = matches!(&moved, Err(fault) if fault.reason == Reason::Busy);
+        if moved.is_ok() || is_elsewhere {
+            let _ = std::fs::remove_file(&left.note);
+            self.state().mine.retain(|id| *id != left.id);
+        }
+        moved
+    }
+
+    /// Finishes what was begun here and broke off: nothing new is begun before.
+    ///
+    /// # Errors
+    /// What the store said.
+    pub async fn finish_left(&self) -> Result<(), Fault> {
+        loop {
+            let Some(mut left) = self.state().left.pop() else {
+                return Ok(());
+            };
+            match self.go_on(&mut left, None).await {
+                Ok(()) => {}
+                // Another mount has taken it over.
+                Err(fault) if fault.reason == Reason::Busy => {}
+                Err(fault) => {
+                    self.state().left.push(left);
+                    return Err(fault);
+                }
+            }
+        }
+    }
+
+    fn try_again(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.state().is_trying, true) {
+            return;
+        }
+        let renames = Arc::clone(self);
+        self.ways.runtime.spawn(async move {
+            let mut pause = PAUSE;
+            loop {
+                tokio::time::sleep(pause).await;
+                let finished = renames.finish_left().await;
+                let mut state = renames.state();
+                if finished.is_ok() && state.left.is_empty() {
+                    state.is_trying = false;
+                    return;
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        });
+    }
+}
+
+/// All is moved: the record goes.
+async fn end(ways: &Ways, key: &str, hold: &Hold) -> Result<(), Fault> {
+    ways.store.delete(key, &Condition::Always).await?;
+    Ok(hold.end(ways).await?)
+}
+
+/// Finishes a rename that this mount now holds, whoever began it.
+async fn finish(ways: &Ways, key: &str, mut hold: Hold, tell: fn(&str)) -> Result<(), Fault> {
+    let Some(info) = ways.store.find(key).await? else {
+        return Ok(hold.end(ways).await?);
+    };
+    let record = read(ways, key, &info).await?;
+    let prefix = prefix_of(key);
+    let mut moving = Move {
+        ways,
+        prefix,
+        record: &record,
+        key,
+        written: None,
+        tell,
+    };
+    moving.run(&mut hold, None).await?;
+    end(ways, key, &hold).await?;
+    tell(&format!(
+        "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
+        record.from, record.to
+    ));
+    Ok(())
+}
+
+async fn read(ways: &Ways, key: &str, info: &ObjectInfo) -> Result<Record, Fault> {
+    if !(1..=MOST_BYTES).contains(&info.size_bytes) {
+        let text = format!(
+            "a record has 1 to {MOST_BYTES} bytes, not {}",
+            info.size_bytes
+        );
+        return Err(Fault::because(Reason::Invalid, text));
+    }
+    let range = Range::new(0, info.size_bytes);
+    let body = ways.store.get(key, range, &info.etag).await?;
+    Record::read(&body)
+}
+
+/// What every key of a record's mount begins with.
+fn prefix_of(key: &str) -> &str {
+    key.rfind(&format!("{RENAMES}/"))
+        .map_or("", |at| &key[..at])
+}
+
+/// Finishes what a dead mount of this host began, by its note. A note without a record is of a
+/// rename that did not begin, or was finished.
+///
+/// # Errors
+/// What the store said: the note stays.
+pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(), Fault> {
+    let key = std::fs::read_to_string(note).map_err(|error| refused(&error, note))?;
+    let id = key.rsplit('/').next().unwrap_or_default();
+    let is_key = !id.is_empty() && key == format!("{}{RENAMES}/{id}", prefix_of(&key));
+    if is_key && ways.store.find(&key).await?.is_some() {
+        let Some(hold) = Hold::of_dead(ways, &key, id).await? else {
+            // Another mount has taken it over.
+            return std::fs::remove_file(note).map_err(|error| refused(&error, note));
+        };
+        match finish(ways, &key, hold, tell).await {
+            Err(fault) if fault.reason == Reason::Invalid => {
+                tell(&format!("`{key}` is left alone: {fault}"));
+            }
+            finished => finished?,
+        }
+    }
+    std::fs::remove_file(note).map_err(|error| refused(&error, note))
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Does what a record says, from the beginning or from where somebody else stopped: each round
+//! looks at both folders, copies what is not copied, and removes what is. For [`crate::renames`].
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use tokio::task::JoinSet;
+use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
+
+use crate::fault::{Fault, Reason, mount_ends};
+use crate::object_copies::{Source, copy_object};
+use crate::renames::hold::Hold;
+use crate::renames::record::{Moved, Record};
+use crate::staging::ways::Ways;
+
+/// S3's largest page.
+const PAGE_KEYS: u16 = 1000;
+/// Chosen: objects that are copied, or removed, side by side.
+const SIDE_BY_SIDE: usize = 32;
+/// Chosen: how often somebody else may change what is moved before it is left for later.
+const ROUNDS: usize = 8;
+
+/// All objects of a folder, by their keys without its prefix.
+pub type Found = BTreeMap<String, ObjectInfo>;
+
+/// A folder that is being moved.
+pub struct Move<'a> {
+    /// The way to the store.
+    pub ways: &'a Ways,
+    /// The mount's.
+    pub prefix: &'a str,
+    /// What is to be done.
+    pub record: &'a Record,
+    /// Where that is written.
+    pub key: &'a str,
+    /// When it was written, by the store's clock; before it is asked for, nothing.
+    pub written: Option<SystemTime>,
+    /// Takes what stays where it is, a line each.
+    pub tell: fn(&str),
+}
+
+/// What is to be done with one object.
+enum Verdict<'a> {
+    /// It was moved, or it is gone.
+    Done,
+    /// It was written since, or the new name was taken before.
+    Stays(&'static str),
+    /// It is copied, and the old one may go.
+    IsCopied,
+    /// It is to be copied.
+    Copy(&'a ObjectInfo, Condition),
+}
+
+/// How one request ended.
+enum Ended {
+    /// As it should.
+    Well,
+    /// Somebody changed something: both folders are looked at again.
+    Otherwise,
+}
+
+impl Move<'_> {
+    /// Does all that is left; `seen` is what both folders hold, if that was asked for just now.
+    ///
+    /// # Errors
+    /// What the store said; `Busy` where another mount goes on with it.
+    pub async fn run(
+        &mut self,
+        hold: &mut Hold,
+        mut seen: Option<(Found, Found)>,
+    ) -> Result<(), Fault> {
+        for _ in 0..ROUNDS {
+            let (from, to) = match seen.take() {
+                Some(seen) => seen,
+                None => {
+                    let Some(info) = self.ways.store.find(self.key).await? else {
+                        // Another mount has done all.
+                        return Ok(());
+                    };
+                    self.written = Some(info.modified);
+                    (
+                        list(self.ways, &self.from("")).await?,
+                        list(self.ways, &self.to("")).await?,
+                    )
+                }
+            };
+            let (is_done, stay) = self.round(hold, &from, &to).await?;
+            if is_done {
+                stay.iter().for_each(|line| (self.tell)(line));
+                return Ok(());
+            }
+        }
+        let text = format!("`{}` changes faster than it can be moved", self.record.from);
+        Err(Fault::because(Reason::Busy, text))
+    }
+
+    fn from(&self, key: &str) -> String {
+        format!("{}{}{key}", self.prefix, self.record.from)
+    }
+
+    fn to(&self, key: &str) -> String {
+        format!("{}{}{key}", self.prefix, self.record.to)
+    }
+
+    /// One round; whether all is done, and what stays.
+    async fn round(
+        &self,
+        hold: &mut Hold,
+        from: &Found,
+        to: &Found,
+    ) -> Result<(bool, Vec<String>), Fault> {
+        self.make_room(hold, to).await?;
+        let (mut copied, mut stay) = (Vec::new(), Vec::new());
+        let mut tasks = JoinSet::new();
+        let mut is_whole = true;
+        for object in &self.record.objects {
+            match self.judge(object, from.get(&object.key), to.get(&object.key)) {
+                Verdict::Done => {}
+                Verdict::Stays(why) => {
+                    let (from, to) = (self.from(&object.key), self.to(&object.key));
+                    stay.push(format!("`{from}` was not moved to `{to}`: {why}"));
+                }
+                Verdict::IsCopied => copied.push(object),
+                Verdict::Copy(info, when) => {
+                    hold.keep(self.ways).await?;
+                    self.start_copy(&mut tasks, object, info.clone(), when);
+                    copied.push(object);
+                }
+            }
+            is_whole &= take(&mut tasks, SIDE_BY_SIDE).await?;
+        }
+        if !(take(&mut tasks, 1).await? && is_whole) {
+            return Ok((false, stay));
+        }
+        for object in copied {
+            hold.keep(self.ways).await?;
+            let (ways, key, etag) = (self.ways.clone(), self.from(&object.key), &object.etag);
+            let etag = etag.clone();
+            let remove = async move { delete_same(&ways, &key, &etag).await };
+            tasks.spawn_on(remove, &self.ways.runtime);
+            is_whole &= take(&mut tasks, SIDE_BY_SIDE).await?;
+        }
+        Ok((take(&mut tasks, 1).await? && is_whole, stay))
+    }
+
+    /// Removes what an empty folder has that is replaced.
+    async fn make_room(&self, hold: &mut Hold, to: &Found) -> Result<(), Fault> {
+        for removed in &self.record.removed {
+            if to
+                .get(&removed.key)
+                .is_some_and(|info| *info.etag.as_str() == *removed.etag)
+            {
+                hold.keep(self.ways).await?;
+                // What is another one by now stays.
+                delete_same(self.ways, &self.to(&removed.key), &removed.etag).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge<'b>(
+        &self,
+        object: &Moved,
+        from: Option<&'b ObjectInfo>,
+        to: Option<&ObjectInfo>,
+    ) -> Verdict<'b> {
+        let Some(from) = from else {
+            return Verdict::Done;
+        };
+        if *from.etag.as_str() != *object.etag {
+            return Verdict::Stays("somebody wrote it meanwhile");
+        }
+        match to {
+            None => Verdict::Copy(from, Condition::IfAbsent),
+            Some(to) if *to.etag.as_str() == *object.etag => Verdict::IsCopied,
+            Some(to) if object.over.as_deref() == Some(to.etag.as_str()) => {
+                Verdict::Copy(from, Condition::IfMatch(to.etag.clone()))
+            }
+            // A copy can have an entity tag of its own.
+            Some(to) => {
+                let is_since = self.written.is_some_and(|written| {
+                    let is_as_long = to.size_bytes == object.size_bytes;
+                    to.modified > written || (to.modified == written && is_as_long)
+                });
+                if is_since {
+                    Verdict::IsCopied
+                } else {
+                    Verdict::Stays("somebody else wrote the new name before")
+                }
+            }
+        }
+    }
+
+    fn start_copy(&self, tasks: &mut Tasks, object: &Moved, info: ObjectInfo, when: Condition) {
+        let (ways, from, to) = (
+            self.ways.clone(),
+            self.from(&object.key),
+            self.to(&object.key),
+        );
+        let copy = async move {
+            let source = Source {
+                key: &from,
+                info: &info,
+            };
+            match copy_object(&ways, source, &to, &when).await {
+                Ok(_) => Ok(Ended::Well),
+                Err(error) if is_otherwise(&error) => Ok(Ended::Otherwise),
+                Err(error) => Err(error),
+            }
+        };
+        tasks.spawn_on(copy, &self.ways.runtime);
+    }
+}
+
+type Tasks = JoinSet<Result<Ended, StoreError>>;
+
+/// Waits until fewer than `limit` requests are under way; whether all ended as they should.
+async fn take(tasks: &mut Tasks, limit: usize) -> Result<bool, StoreError> {
+    let mut is_well = true;
+    while tasks.len() >= limit {
+        match tasks.join_next().await {
+            Some(Ok(ended)) => is_well &= matches!(ended?, Ended::Well),
+            Some(Err(_)) => return Err(mount_ends("CopyObject", "")),
+            None => break,
+        }
+    }
+    Ok(is_well)
+}
+
+fn is_otherwise(error: &StoreError) -> bool {
+    matches!(error.failure, Failure::Changed | Failure::Missing)
+}
+
+/// Removes an object that has this content; stores without that condition remove it whatever it
+/// is.
+async fn delete_same(ways: &Ways, key: &str, etag: &str) -> Result<Ended, StoreError> {
+    let same = Condition::IfMatch(ETag::new(etag));
+    match ways.store.delete(key, &same).await {
+        Ok(()) => Ok(Ended::Well),
+        Err(error) if error.failure == Failure::Missing => Ok(Ended::Well),
+        Err(error) if error.failure == Failure::Changed => Ok(Ended::Otherwise),
+        Err(error) if error.failure == Failure::Unsupported => {
+            ways.store.delete(key, &Condition::Always).await?;
+            Ok(Ended::Well)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// All that a folder holds, by keys without its prefix.
+///
+/// # Errors
+/// What the store said.
+pub async fn list(ways: &Ways, prefix: &str) -> Result<Found, StoreError> {
+    let mut request = ListRequest {
+        prefix: prefix.to_owned(),
+        by_folder: false,
+        limit: PAGE_KEYS,
+        ..ListRequest::default()
+    };
+    let mut found = Found::new();
+    loop {
+        let page = ways.store.list(&request).await?;
+        let named = page.objects.into_iter();
+        found.extend(named.filter_map(|(key, info)| {
+            let key = key.strip_prefix(prefix)?.to_owned();
+            Some((key, info))
+        }));
+        match page.next {
+            Some(token) => request.token = Some(token),
+            None => return Ok(found),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Finds records of renames that other mounts left, waits until nobody works on them, and finishes
+//! them. Begun by [`crate::bucket_files`] for a mount, and by listings that show records.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weft_store::{Condition, ETag};
+
+use crate::fault::{Fault, Reason};
+use crate::names::RENAMES;
+use crate::renames::hold::{ENDING, Hold};
+use crate::renames::{Renames, finish, moving};
+use crate::staging::stage::new_id;
+
+/// Chosen: how often records are looked at while they must be still.
+const LOOKS: u32 = 12;
+
+/// A record as it was seen, and since when it is so.
+struct Seen {
+    record: ETag,
+    holder: Option<ETag>,
+    since: Instant,
+    /// It cannot be finished by this mount.
+    is_strange: bool,
+}
+
+type All = HashMap<String, Seen>;
+
+impl Renames {
+    /// From now on this mount finishes what others left, once it was still for `patience`; the
+    /// first look is now.
+    pub fn watch_from_now(self: &Arc<Self>, patience: Duration) {
+        self.state().patience = Some(patience);
+        self.notice();
+    }
+
+    /// There are records.
+    pub fn notice(self: &Arc<Self>) {
+        let patience = {
+            let mut state = self.state();
+            let Some(patience) = state.patience.filter(|_| !state.is_watching) else {
+                return;
+            };
+            state.is_watching = true;
+            patience
+        };
+        let renames = Arc::clone(self);
+        self.ways.runtime.spawn(async move {
+            let mut seen = All::new();
+            // What cannot be asked is asked again.
+            while !matches!(renames.look(&mut seen, patience).await, Ok(true)) {
+                tokio::time::sleep(patience / LOOKS).await;
+            }
+            renames.state().is_watching = false;
+        });
+    }
+
+    /// Looks at all records once; whether there is nothing more to wait for.
+    async fn look(&self, seen: &mut All, patience: Duration) -> Result<bool, Fault> {
+        let folder = format!("{}{RENAMES}/", self.prefix);
+        let found = moving::list(&self.ways, &folder).await?;
+        seen.retain(|id, _| found.contains_key(id));
+        for (id, info) in &found {
+            if let Some(record) = id.strip_suffix(ENDING) {
+                if !found.contains_key(record) {
+                    let key = format!("{folder}{id}");
+                    self.ways.store.delete(&key, &Condition::Always).await?;
+                }
+                continue;
+            }
+            if self.state().mine.contains(id) {
+                continue;
+            }
+            let holder = found.get(&format!("{id}{ENDING}"));
+            let holder = holder.map(|info| info.etag.clone());
+            let now = seen.entry(id.clone()).or_insert_with(|| Seen {
+                record: info.etag.clone(),
+                holder: holder.clone(),
+                since: Instant::now(),
+                is_strange: false,
+            });
+            if (&now.record, &now.holder) != (&info.etag, &holder) {
+                (now.record, now.holder) = (info.etag.clone(), holder.clone());
+                now.since = Instant::now();
+            }
+            if !now.is_strange && now.since.elapsed() >= patience {
+                now.is_strange = self.finish_other(id, holder).await?;
+                now.since = Instant::now();
+            }
+        }
+        let is_strange = |id: &String| seen.get(id).is_some_and(|seen| seen.is_strange);
+        let waits = |id: &&String| !id.ends_with(ENDING) && !is_strange(id);
+        Ok(!found.keys().any(|id| waits(&id)))
+    }
+
+    /// Finishes another mount's rename; whether it is one that this mount does not understand.
+    async fn finish_other(&self, id: &str, holder: Option<ETag>) -> Result<bool, Fault> {
+        let key = self.key(id);
+        let finished = match Hold::take_over(&self.ways, &key, holder, new_id()).await {
+            Ok(hold) => finish(&self.ways, &key, hold, self.tell).await,
+            Err(fault) => Err(fault),
+        };
+        match finished {
+            Ok(()) => Ok(false),
+            // Another mount was quicker, or goes on with it.
+            Err(fault) if fault.reason == Reason::Busy => Ok(false),
+            Err(fault) if fault.reason == Reason::Invalid => {
+                (self.tell)(&format!("`{key}` is left alone: {fault}"));
+                Ok(true)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+}

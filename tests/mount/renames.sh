@@ -1,0 +1,81 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Folders that get another name, also under kills. Sourced by tests/mount/run.sh.
+
+remount >"$work/out" 2>&1 || not_ok "renames: a bucket is mounted"
+
+# whole FOLDER...: the bucket has the whole tree under one of these names, nothing under the others,
+# and no record. Prints that name.
+whole() {
+    "$PYTHON" - "$BUCKET_URL" "$@" <<'EOF'
+import boto3, sys
+s3 = boto3.client("s3", endpoint_url=sys.argv[1])
+pages = s3.get_paginator("list_objects_v2").paginate(Bucket="data")
+keys = [one["Key"] for page in pages for one in page.get("Contents", [])]
+assert not [key for key in keys if key.startswith(".weft-renames")], "a record is left"
+names = [name for name in sys.argv[2:] if any(key.startswith(name + "/") for key in keys)]
+assert len(names) == 1, f"the folder has the names {names}"
+tree = {key for key in keys if key.startswith(names[0] + "/") and not key.endswith("/")}
+wanted = {f"{names[0]}/tree/{part}/{n}" for part in "abc" for n in range(100)}
+assert tree == wanted, f"{len(wanted - tree)} missing, {len(tree - wanted)} too many"
+for key in sorted(wanted)[::37]:
+    body = s3.get_object(Bucket="data", Key=key)["Body"].read()
+    assert body.decode() == key.split("/", 1)[1], (key, body)
+print(names[0])
+EOF
+}
+
+plant_tree() { # plant_tree FOLDER: 300 files, each of which says where it is
+    "$PYTHON" - "$BUCKET_URL" "$1" <<'EOF'
+import boto3, sys
+s3 = boto3.client("s3", endpoint_url=sys.argv[1])
+for part in "abc":
+    for n in range(100):
+        key = f"tree/{part}/{n}"
+        s3.put_object(Bucket="data", Key=f"{sys.argv[2]}/{key}", Body=key.encode())
+EOF
+}
+
+renamed_whole() {
+    plant_tree first && mkdir "$mnt/second" && forget || return 1
+    mv -T "$mnt/first" "$mnt/second" || return 1
+    asked 'sent_bytes < 1 << 20 and written_bytes < 1 << 20 and get("CopyObject") == 300' &&
+        [ "$(whole first second)" = second ] && [ ! -e "$mnt/first" ] &&
+        [ "$(cat "$mnt/second/tree/b/42")" = tree/b/42 ]
+}
+check "a folder of 300 files is renamed over an empty one" renamed_whole
+
+# kill_renaming OLD NEW SECONDS: the mount dies so long after the rename began.
+kill_renaming() {
+    faults '{"first_byte_ms": 20}' || return 1
+    mv -T "$mnt/$1" "$mnt/$2" 2>/dev/null &
+    local mover=$!
+    sleep "$3"
+    signal_daemon KILL
+    wait "$mover"
+    wait_for 10 daemon_is_gone && no_faults
+}
+
+# The pause grows from kill to kill, so that some come in each step, whatever the machine.
+killed_anywhere() {
+    local now=second name other pause=0 old=0 new=0 half=0 round
+    for round in {1..16}; do
+        name=$now
+        [ "$name" = second ] && other=first || other=second
+        kill_renaming "$name" "$other" "0.$(printf %03d "$pause")" || return 1
+        whole first second >/dev/null 2>&1 || half=$((half + 1))
+        mount_bucket 2>>"$work/said" || return 1
+        now=$(whole first second) || { echo "round $round, after $pause ms"; return 1; }
+        if [ "$now" = "$name" ]; then old=$((old + 1)); else new=$((new + 1)); fi
+        [ "$now" = second ] && other=first || other=second
+        [ "$(find "$mnt/$now" -type f | wc -l)" = 300 ] && [ ! -e "$mnt/$other" ] || return 1
+        pause=$(((pause + 70) % 800))
+    done
+    echo "$old kills left the old folder, $new the new one; $half came half-way"
+    [ "$new" -gt 0 ] && [ "$half" -gt 0 ]
+}
+: >"$work/said"
+check "a folder whose mount is killed while it gets another name is old or new, whole" \
+    killed_anywhere
+check "the next mount says that it finished it" \
+    grep -q "another mount had stopped half-way" "$work/said"
