@@ -22,7 +22,7 @@ use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
 use crate::started::{self, Starter};
 use crate::talk::{self, say};
-use crate::{dev_shm, job_key, program};
+use crate::{dev_shm, job_key, leftovers, program};
 
 /// What may stand behind `weft exec`.
 #[derive(Debug, Clone, Parser)]
@@ -132,6 +132,7 @@ fn prepare(arguments: &ExecArguments) -> Result<(Command, Option<Member>), Fault
     if place.started.as_ref().is_none_or(|rank| rank.rank == 0) {
         warn(&ready, chosen.note.as_deref());
     }
+    leftovers::remove_abandoned(chosen.installation.family);
     let mut command = Command::new(&program.path);
     command.args(rest);
     ready.environment.apply(&mut command);

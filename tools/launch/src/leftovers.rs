@@ -3,9 +3,10 @@
 //! MPI in /dev/shm. Folders of launchers and daemons: `sessions.rs`.
 //!
 //! Called by `lib.rs` and, on each other host, by `node_agent.rs`; `weft doctor` asks what lies
-//! there ([`abandoned`]). A file of /dev/shm goes only if
-//! all of this holds: its name begins as this MPI's do, it was not there before the job, it is a
-//! plain file of this user, and nobody has it open or mapped, of which the kernel vouches by a
+//! there ([`abandoned`]). Nobody of Weft is left at the end of ranks that another launcher started;
+//! so the next rank of this user there removes it (`exec.rs`, [`remove_abandoned`]). A file of /dev/shm goes only if
+//! all of this holds: its name begins as this MPI's do, it was not there before a job of `weft run`,
+//! it is a plain file of this user, and nobody has it open or mapped, of which the kernel vouches by a
 //! lease (`weft_os::lease`). Each of these MPIs holds a file mapped from its making to its removal,
 //! so such a file is nobody's: its owners are dead. Names as seen with Open MPI 4.1.4 and 5.0.11,
 //! MPICH 5.0.2 and Intel MPI 2021.18; UCX may be below each.
@@ -73,6 +74,20 @@ fn abandoned_in(folder: &Path) -> Vec<(PathBuf, u64)> {
     let mut list: Vec<_> = unused.collect();
     list.sort();
     list
+}
+
+/// Removes the files of this user in /dev/shm that this MPI made and nobody has open.
+pub(crate) fn remove_abandoned(family: Family) {
+    remove_abandoned_in(Path::new(SHARED_MEMORY), family);
+}
+
+fn remove_abandoned_in(folder: &Path, family: Family) {
+    let leftovers = Leftovers {
+        folder: folder.to_owned(),
+        prefixes: prefixes(family),
+        before: HashSet::new(),
+    };
+    leftovers.remove(|| true);
 }
 
 /// A file by its name and its inode: one that took the name later is another.
@@ -206,6 +221,21 @@ mod tests {
         drop(held);
         leftovers.remove(|| true);
         assert!(!path("mpich_shm_held_0").exists());
+    }
+
+    #[test]
+    fn a_later_rank_removes_what_a_killed_one_left_of_its_mpi() {
+        let folder = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["mpich_shm_left_0", "sm_segment.left", "of_others"] {
+            File::create(path(name)).unwrap();
+        }
+        let _held = File::create(path("mpich_shm_held_0")).unwrap();
+        remove_abandoned_in(folder.path(), Family::Mpich);
+        let kept = ["mpich_shm_held_0", "of_others", "sm_segment.left"];
+        assert_eq!(names(folder.path()), kept);
     }
 
     #[test]
