@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft submit`, `jobs`, `logs`, `cancel` and `wait` on a real Slurm of two nodes, which the suite
 # starts and ends: each MPI by each way that the choice offers or refuses, an array, dependencies,
-# cancelled jobs, a rank that is killed, another attempt, buckets (mounts.sh), faults of Slurm
+# a job that is cancelled in each phase (cancel.sh), where its key is (key.sh), a full /dev/shm
+# (memory.sh), a rank that is killed, another attempt, buckets (mounts.sh), faults of Slurm
 # (faults.sh), jobs in a row (row.sh), and what is left behind. Before it: Slurms that are too old.
-# Usage: tests/jobs/run.sh [MPI...] [commands] [examples] [mounts] [faults] [row] [many]
+# Usage: tests/jobs/run.sh [MPI...] [commands] [cancel] [key] [memory] [examples] [mounts] [faults]
+#        [row] [many]
 # (openmpi, mpich, intel, debian-openmpi; many: a hundred jobs in a row, not five)
 #
 # Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Four minutes; ended
@@ -68,11 +70,20 @@ fi
 slurm=$(dirname "$(slurm_program srun)")
 # A job can be queued again when its credential has ended: after 5 seconds, which are the least, not
 # 2 minutes. Slurm looks for such jobs every 2 seconds here, not every 60.
+# A job that is cancelled has a few seconds, not 30, until KILL. Before a job and after it a node
+# waits while a file is there.
 # Jobs of one processor each share a node; sbatch's jobs begin at once, and not after 3 seconds.
-SLURM_SETTINGS='AuthInfo=cred_expire=5
+for when in prolog epilog; do
+    printf '%s\n' '#!/bin/sh' "while [ -e $work/hold-$when ]; do sleep 0.1; done" >"$work/$when"
+    chmod 755 "$work/$when"
+done
+SLURM_SETTINGS="AuthInfo=cred_expire=5
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2
 SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU'
+SelectTypeParameters=CR_CPU
+KillWait=8
+Prolog=$work/prolog
+Epilog=$work/epilog"
 trap 'slurm_stop; rm -rf "$work"' EXIT
 if ! slurm_start "$work/slurm" >"$work/out" 2>&1; then
     cat "$work"/slurm/*.{log,out} >>"$work/out" 2>/dev/null
@@ -142,13 +153,15 @@ refused() { # refused MPI WAY REMEDY
     report $? "$1 by $2 is refused before a job is there"
 }
 
-before=$(found)
+# built: those of the parts that go through several, which are all where none is named.
+before=$(found) built=() named=$(printf '%s\n' "${wanted[@]}" | grep -E 'openmpi|mpich|intel')
 for mpi in openmpi intel debian-openmpi mpich; do
     if ! [ -x "$(launcher_of "$mpi")" ] || ! (cd "$ROOT" && build "$mpi") >"$work/out" 2>&1; then
         skip "$mpi" 'it is not installed; scripts/setup.sh test installs it'
         continue
     fi
     any=$mpi
+    [ -n "$named" ] && ! is_wanted "$mpi" || built+=("$mpi")
     is_wanted "$mpi" || continue
     runs "$mpi" ''
     runs "$mpi" mpirun
@@ -167,7 +180,7 @@ plain=(--mpi "$any")
 script well 'exit 0'
 script slow 'echo "begun $$"' 'exec sleep 300'
 
-for part in commands examples mounts faults row; do
+for part in commands cancel key memory examples mounts faults row; do
     is_wanted "$part" || { [ "$part" = row ] && is_wanted many; } || continue
     # shellcheck source=/dev/null
     . "$ROOT/tests/jobs/$part.sh"
