@@ -71,10 +71,35 @@ else
     rm "$work/bucket/occupied"
     report $status 'a folder with something in it: no rank starts, and the log says what to do'
 
+    # cancelled_with_mount: the job of `id`, which has nothing mounted and nothing running then.
+    cancelled_with_mount() {
+        ends 0 '' weft cancel --wait "$id" && ends 143 'CANCELLED' weft wait "$id" &&
+            wait_for 40 no_mount_is_left >>"$work/out"
+    }
     mounted -n 1 -- "$work/slow" && wait_for 20 wait_state "$id" RUNNING &&
-        wait_for 20 grep -qs begun "slurm-$id.out" && ends 0 '' weft cancel --wait "$id" &&
-        wait_for 40 no_mount_is_left >>"$work/out"
+        wait_for 20 grep -qs begun "slurm-$id.out" && cancelled_with_mount
     report $? 'a cancelled job leaves no mount'
+
+    # The store answers late, and so a mount takes some seconds.
+    faults '{"first_byte_ms": 1000}'
+    mounting_now() { pgrep -f "^$work/mounting/bin/weft-mount" >"$work/out"; }
+    mounted -n 1 -- touch "$work/started" && wait_for 20 mounting_now && cancelled_with_mount &&
+        [ ! -e "$work/started" ]
+    status=$?
+    no_faults
+    report $status 'cancelled while its bucket is being mounted: no rank starts, no mount stays'
+
+    script stays-mounted "printf x >$work/bucket/kept-\$SLURM_PROCID" \
+        "touch $work/stays-\$SLURM_PROCID" "until [ -e $work/leave ]; do sleep 0.05; done"
+    both_stay() { [ -e "$work/stays-0" ] && [ -e "$work/stays-1" ]; }
+    keepers() { pgrep -f "^$work/mounting/bin/weft mounts keep"; }
+    there=$(objects)
+    mounted -N 2 --ppn 1 -- "$work/stays-mounted" && wait_for 30 both_stay >"$work/out" &&
+        [ "$(keepers | wc -l)" = 2 ] && keepers | xargs kill -KILL && touch "$work/leave" &&
+        ends 5 'FAILED' weft wait "$id" &&
+        ends 0 'the process that kept the mounts was killed' weft logs "$id" &&
+        wait_for 20 no_mount_is_left >>"$work/out" && [ "$(objects)" = $((there + 2)) ]
+    report $? 'the keepers of the mounts are killed: the job fails with 5, and nothing is left'
 
     weft_mounting submit --dry-run "${plain[@]}" --mount "s3://data/p:$work/bucket:ro" -- \
         "$work/well" >"$work/out" 2>&1 &&
