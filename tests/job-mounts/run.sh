@@ -80,7 +80,7 @@ empty() { run --mount "s3://data:$one" --mount "s3://more:$two" -n 1 -- \
 
 # tidy: no process of Weft or of a job, no mount, and the folders are empty.
 strangers() {
-    ps -e -o pid=,stat=,args= | grep -e weft -e 'sleep 6[0-9]' |
+    ps -e -o pid=,stat=,args= | grep -e weft -e 'sleep 6[0-9]' -e phases |
         grep -v -e ' Z' -e bucket-server -e run.sh -e grep
 }
 nobody_left() { ! strangers; }
@@ -211,10 +211,10 @@ report $? "$name"
 
 # killed PATTERN COMMAND...: the process that the pattern names is killed while the ranks sleep.
 killed() {
-    rm -f "$work"/asleep-*
+    rm -f "$work"/{asleep,exchanged}-*
     "${@:2}" >"$work/out" 2>&1 &
     local job=$!
-    asleep() { [ "$(find "$work" -maxdepth 1 -name 'asleep-*' | wc -l)" = 2 ]; }
+    asleep() { [ "$(cd "$work" && ls -d asleep-* exchanged-* 2>/dev/null | wc -l)" = 2 ]; }
     wait_for 20 asleep >>"$work/out" || return
     # shellcheck disable=SC2046 # several numbers
     kill -9 $(pgrep -f "$1" | sort -n | tail -n "${KILLED:-1}") 2>>"$work/out"
@@ -243,10 +243,17 @@ ends_launcher() { # the launcher that weft run has started goes on by itself; it
 ends_launcher 2>&1 | sort -u >>"$work/out"
 [ "${PIPESTATUS[0]}" = 0 ]
 report $? 'weft run is killed: nothing is left'
-killed '^sleep 64' ranks root 2 --mount "s3://data:$one" -- "${sleepy[@]}" &&
-    tidy >>"$work/out" 2>&1 && KILLED=2 killed 'weft exec' ranks root 2 \
-    --mount "s3://data:$one" -- "${sleepy[@]}" && tidy >>"$work/out" 2>&1
-report $? 'ranks are killed: nothing is left'
+# MPI programs: Hydra waits for the other ranks where one fails that has not joined, as a shell.
+rank_killed() { # rank_killed COUNT PATTERN: the launcher ends the others, and not its time limit
+    KILLED=$1 killed "$2" ranks root 2 --mount "s3://data:$one" -- \
+        "$work/phases-$mpi" run "$work" && [ "$ended" != 0 ] && [ "$ended" != 124 ] && tidy
+}
+if build "$mpi" tests/jobs/phases.c >"$work/out" 2>&1; then
+    rank_killed 1 "^$work/phases" >>"$work/out" 2>&1 && rank_killed 2 'weft exec' >>"$work/out" 2>&1
+    report $? 'ranks are killed: the launcher ends the others, and nothing is left'
+else
+    skip 'ranks are killed' 'the compiler or the headers of the MPI are not installed'
+fi
 
 name='SIGTERM to the job reaches the program, whose last words are published'
 words="trap 'echo last >$one/words; exit 9' TERM; touch $work/begun; while :; do sleep 0.1; done"
