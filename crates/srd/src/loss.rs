@@ -199,6 +199,7 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<Nanos> {
         clocks.delivered_ns = clocks.delivered_ns.max(section.echo_sent_ns);
         clocks.away_ns = away_ns;
     }
+    sender.round_trip.on_answer(away_ns);
     if section.hold_ns == HOLD_UNKNOWN_NS {
         return None;
     }

@@ -16,36 +16,77 @@ use crate::config::Timing;
 const EVEN_TIMEOUTS: u32 = 2;
 /// A time-out is at least this many times the scheduling jitter (chosen: one for either side).
 const RTO_JITTERS: u64 = 2;
+/// The same of the remote's time to answer (chosen: the tail probe has waited for it once).
+const RTO_ANSWERS: u64 = 2;
+
+/// A remote that takes longer to answer is not waited for any longer (chosen by simulation of
+/// processes that take turns on a processor: a turn of Linux's scheduler, and some more).
+const ANSWER_MOST_NS: Nanos = Nanos(4_000_000);
+
+/// A time and how much it varies, smoothed (RFC 6298, 2.2 and 2.3). In 32 bits: remotes are many.
+#[derive(Clone, Copy, Debug, Default)]
+struct Smoothed {
+    mean_ns: u32,
+    variation_ns: u32,
+}
+
+impl Smoothed {
+    fn mean_ns(self) -> Nanos {
+        Nanos(self.mean_ns.into())
+    }
+
+    fn variation_ns(self) -> Nanos {
+        Nanos(self.variation_ns.into())
+    }
+
+    #[inline]
+    fn sample(&mut self, sample_ns: Nanos) {
+        let sample_ns = u32::try_from(sample_ns.0).unwrap_or(u32::MAX);
+        if self.mean_ns == 0 {
+            self.mean_ns = sample_ns.max(1);
+            self.variation_ns = sample_ns / 2;
+            return;
+        }
+        let difference_ns = self.mean_ns.abs_diff(sample_ns);
+        self.variation_ns = self.variation_ns - self.variation_ns / 4 + difference_ns / 4;
+        self.mean_ns = (self.mean_ns - self.mean_ns / 8 + sample_ns / 8).max(1);
+    }
+}
 
 /// Smoothed round trip, its variation, and back-off (srd-protocol 9.1, 9.3).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrip {
-    srtt_ns: Nanos,
-    rttvar_ns: Nanos,
+    network: Smoothed,
+    /// The same with what the remote took to answer (srd-protocol 9.4).
+    answer: Smoothed,
     backoff: u32,
 }
 
 impl RoundTrip {
     /// srtt, or 0 before the first sample.
     pub(crate) fn srtt_ns(&self) -> Nanos {
-        self.srtt_ns
+        self.network.mean_ns()
     }
 
     /// How much round trips vary, which across paths is how much they differ.
     pub(crate) fn rttvar_ns(&self) -> Nanos {
-        self.rttvar_ns
+        self.network.variation_ns()
     }
 
     /// RFC 6298 (2.2), (2.3).
     pub(crate) fn sample(&mut self, rtt_ns: Nanos) {
-        if self.srtt_ns == Nanos::ZERO {
-            self.srtt_ns = rtt_ns.max(Nanos(1));
-            self.rttvar_ns = rtt_ns / 2;
-            return;
-        }
-        let difference = self.srtt_ns.abs_diff(rtt_ns);
-        self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + difference / 4;
-        self.srtt_ns = (self.srtt_ns - self.srtt_ns / 8 + rtt_ns / 8).max(Nanos(1));
+        self.network.sample(rtt_ns);
+    }
+
+    /// The remote took so long to answer, the network included.
+    #[inline]
+    pub(crate) fn on_answer(&mut self, away_ns: Nanos) {
+        self.answer.sample(away_ns.min(ANSWER_MOST_NS));
+    }
+
+    /// Within this time the remote answers as a rule.
+    fn answer_ns(&self) -> Nanos {
+        (self.answer.mean_ns() + 4 * self.answer.variation_ns()).min(ANSWER_MOST_NS)
     }
 
     /// Time-outs that went unanswered.
@@ -65,9 +106,10 @@ impl RoundTrip {
 
     /// srd-protocol 9.2, 9.3.
     pub(crate) fn rto_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
-        let measured = self.srtt_ns + 4 * self.rttvar_ns + timing.receipt_delay_ns();
+        let measured = self.srtt_ns() + 4 * self.rttvar_ns() + timing.receipt_delay_ns();
         let floor = timing.rto_floor_ns.max(RTO_JITTERS * jitter_ns);
-        let unknown = if self.srtt_ns == Nanos::ZERO {
+        let floor = floor.max(RTO_ANSWERS * self.answer_ns());
+        let unknown = if self.srtt_ns() == Nanos::ZERO {
             2 * timing.rto_floor_ns
         } else {
             Nanos::ZERO
@@ -79,10 +121,11 @@ impl RoundTrip {
 
     /// When to send a tail probe after the last acknowledgement (srd-protocol 8.3).
     pub(crate) fn tail_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
-        if self.srtt_ns == Nanos::ZERO {
+        if self.srtt_ns() == Nanos::ZERO {
             return Nanos::MAX;
         }
-        (2 * self.srtt_ns + timing.acknowledgement_delay_ns).max(jitter_ns)
+        let usual_ns = 2 * self.srtt_ns() + timing.acknowledgement_delay_ns;
+        usual_ns.max(jitter_ns).max(self.answer_ns())
     }
 }
 
@@ -183,6 +226,28 @@ mod tests {
         );
         round_trip.answered();
         assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), first);
+    }
+
+    #[test]
+    fn a_remote_that_answers_late_is_asked_late_but_not_later_than_it_can_be() {
+        let timing = Config::default().timing;
+        let mut round_trip = RoundTrip::default();
+        round_trip.sample(Nanos(10_000));
+        assert_eq!(round_trip.tail_ns(&timing, Nanos::ZERO), Nanos(40_000));
+        for _ in 0..100 {
+            round_trip.on_answer(Nanos(1_000_000));
+        }
+        let tail_ns = round_trip.tail_ns(&timing, Nanos::ZERO);
+        assert!((1_000_000..1_010_000).contains(&tail_ns.0), "{tail_ns:?}");
+        assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), 2 * tail_ns);
+        for _ in 0..100 {
+            round_trip.on_answer(Nanos(60_000_000_000));
+        }
+        assert_eq!(round_trip.tail_ns(&timing, Nanos::ZERO), ANSWER_MOST_NS);
+        for _ in 0..100 {
+            round_trip.on_answer(Nanos(10_000));
+        }
+        assert_eq!(round_trip.tail_ns(&timing, Nanos::ZERO), Nanos(40_000));
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod links;
 mod long;
 mod marked;
 mod memory;
+mod oversubscribed;
 mod pair;
 mod reach;
 mod recovery;

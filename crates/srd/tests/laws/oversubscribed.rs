@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Processes that share processors: of those of one processor one runs at a time, and the others
+//! take nothing and answer nothing until it is their turn.
+
+use weft_srd::Statistics;
+
+use crate::pair::{MS, US, World, seeds};
+use crate::recovery::acquainted;
+
+/// Between two calls of progress of the process that runs.
+const STEP_NS: u64 = 5 * US;
+
+/// Of each message.
+const BYTES: usize = 500;
+
+/// Processes in all-to-alls without end.
+struct Ranks {
+    world: World,
+    /// Turns take from one step to so long.
+    turn_most_ns: u64,
+    /// Of each processor: its process that runs, and until when.
+    turns: Vec<(usize, u64)>,
+    /// All-to-alls that each process has begun.
+    begun: Vec<usize>,
+}
+
+impl Ranks {
+    fn new(seed: u64, processors: usize, count: usize, turn_most_ns: u64) -> Self {
+        let mut world = World::new(count, seed);
+        world.wait_known = true;
+        Self {
+            turns: (0..processors).map(|first| (first, world.now)).collect(),
+            begun: vec![0; count],
+            world,
+            turn_most_ns,
+        }
+    }
+
+    /// A process whose all-to-all is over begins the next one.
+    fn act(&mut self, rank: usize) {
+        let others = self.begun.len() - 1;
+        if self.world.hosts[rank].got.len() < self.begun[rank] * others {
+            return;
+        }
+        let token = self.begun[rank] as u64;
+        self.begun[rank] += 1;
+        for ahead in 1..=others {
+            let to = (rank + ahead) % (others + 1);
+            self.world.post(rank, to, token, BYTES);
+        }
+    }
+
+    /// Until every process has begun so many all-to-alls.
+    fn run(&mut self, rounds: usize) {
+        while self.begun.iter().any(|begun| *begun < rounds) {
+            let now = self.world.now;
+            for processor in 0..self.turns.len() {
+                let (rank, ends_ns) = self.turns[processor];
+                if now >= ends_ns {
+                    self.world.hosts[rank].away_until = u64::MAX;
+                    let next = (rank + self.turns.len()) % self.begun.len();
+                    let turn_ns = self.world.random.below(self.turn_most_ns).max(STEP_NS);
+                    self.turns[processor] = (next, now + turn_ns);
+                }
+            }
+            for rank in 0..self.begun.len() {
+                let runs = self.turns.iter().any(|turn| turn.0 == rank);
+                self.world.hosts[rank].away_until = if runs { 0 } else { u64::MAX };
+            }
+            for processor in 0..self.turns.len() {
+                self.act(self.turns[processor].0);
+            }
+            self.world.run_for(STEP_NS);
+        }
+    }
+
+    /// Sums of all processes.
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for host in &self.world.hosts {
+            let Statistics {
+                sent_count,
+                retransmitted_count,
+                tail_probe_count,
+                rto_count,
+                ..
+            } = host.machine.inspect().statistics();
+            counts.messages += host.got.len() as u64;
+            counts.sent += sent_count;
+            counts.again += retransmitted_count;
+            counts.probes += tail_probe_count;
+            counts.time_outs += rto_count;
+        }
+        counts
+    }
+}
+
+/// For people to look at, too.
+#[derive(Clone, Copy, Default, Debug)]
+struct Counts {
+    messages: u64,
+    sent: u64,
+    again: u64,
+    probes: u64,
+    time_outs: u64,
+}
+
+/// On average turns take from a poll to half of a turn of Linux's scheduler.
+#[test]
+fn processes_that_wait_for_their_turn_are_hardly_asked_again() {
+    for turn_most_ns in [100 * US, 500 * US, 3_000 * US] {
+        for seed in seeds(0..2) {
+            let mut ranks = Ranks::new(seed, 2, 8, turn_most_ns);
+            ranks.run(10);
+            let before = ranks.counts();
+            ranks.run(30);
+            let after = ranks.counts();
+            let messages = after.messages - before.messages;
+            let again = after.again - before.again;
+            println!("turns of up to {turn_most_ns} ns, {messages} messages: {before:?} {after:?}");
+            assert!(10 * again <= messages, "{again} of {messages} again");
+            assert!(2 * (after.sent - before.sent) <= 3 * messages, "{after:?}");
+        }
+    }
+}
+
+/// What was learned from a remote that shares its processor is forgotten once it has one to itself.
+#[test]
+fn a_remote_that_answers_at_once_again_is_soon_asked_soon_again() {
+    let mut world = acquainted(1);
+    world.wait_known = true;
+    for token in 0..20 {
+        world.hosts[1].away_until = world.now + 3 * MS;
+        world.post(0, 1, token, 500);
+        world.run_until_quiet(20 * MS);
+    }
+    let lost_after_ns = |world: &mut World, token| {
+        let mut first = true;
+        world.swallow = Box::new(move |from, _, _, _| from == 0 && std::mem::take(&mut first));
+        world.post(0, 1, token, 500);
+        world.run_until_quiet(20 * MS)
+    };
+    let slow_ns = lost_after_ns(&mut world, 20);
+    assert!(slow_ns < 10 * MS, "{slow_ns} ns");
+    for token in 21..61 {
+        world.post(0, 1, token, 500);
+        world.run_until_quiet(MS);
+    }
+    let quick_ns = lost_after_ns(&mut world, 61);
+    assert!(quick_ns < 200 * US, "{quick_ns} ns after {slow_ns} ns");
+}
