@@ -60,6 +60,10 @@ impl Bucket {
             .send()
             .await
             .map_err(|error| asked.refused(&error))?;
+        // Some stores ignore the condition, and then say what they sent.
+        if answer.e_tag().is_some_and(|found| found != etag.as_str()) {
+            return Err(asked.failed(Failure::Changed, "the object has another content by now"));
+        }
         body::collect(answer.body, range, &asked, &self.buffers).await
     }
 }
