@@ -5,8 +5,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
-  tests-built ready check check-exports bench bench-network bench-mount readme clean setup-build \
-  setup-mount setup-peers judge-mount setup-demo setup-test setup-packages
+  tests-built ready check check-exports check-stores bench bench-network bench-mount readme clean \
+  setup-build setup-mount setup-peers judge-mount setup-demo setup-test setup-packages
 
 PREFIX ?= /usr/local
 BUILT := $(shell sed -n 's/^cargo //p' packaging/files.txt)
@@ -123,6 +123,13 @@ check: setup-build
 check-exports: build
 	@scripts/setup.sh exports
 	@tests/exports/run.sh
+
+# S3 servers of others, from crates.io and through Go's proxy; no part of `make test`.
+STORES := .env/stores
+check-stores: setup-mount setup-test
+	cargo install --quiet --root $(STORES) --features binary s3s-fs@0.14.1
+	GOBIN=$(abspath $(STORES)/bin) go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+	@tests/stores/run.sh
 
 clean:
 	rm -rf $(TARGET_FOLDER) dist report
