@@ -183,12 +183,14 @@ report $? 'words that are no mount'
 
 name='what cannot be published makes the job fail, with the file and the cause'
 # A process of the program is killed, and so nobody hears what close(2) says of its file.
-lose="printf x >$one/kept; { touch $work/wrote; sleep 1; printf x; kill -9 \$\$; } >$one/lost"
+lose="printf x >$one/kept; { touch $work/wrote
+    until [ -e $work/refusing ]; do sleep 0.05; done; printf x; kill -9 \$\$; } >$one/lost"
 lost() { # lost CODE COMMAND...
-    rm -f "$work/wrote"
+    rm -f "$work"/{wrote,refusing}
     "${@:2}" >"$work/out" 2>&1 &
     local job=$! ended
     wait_for 20 test -e "$work/wrote" >>"$work/out" && faults '{"expired": true}'
+    touch "$work/refusing"
     wait "$job"
     ended=$?
     no_faults

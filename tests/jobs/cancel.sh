@@ -55,10 +55,12 @@ in_phase() { # in_phase MPI WAY PHASE FILE...: a job that stays in this phase is
 for mpi in "${built[@]}"; do
     (cd "$ROOT" && build "$mpi" tests/jobs/phases.c) >"$work/out" 2>&1
     for way in '' mpirun; do
+        # For time: where the suite is asked for nothing else, one MPI goes through all phases.
+        [ "$mpi" = "$any" ] || [ -z "$way" ] || [ ${#wanted[@]} != 0 ] || continue
         by="$mpi${way:+ by $way}"
         in_phase "$mpi" "$way" run "${running[@]}"
         report $? "a job is cancelled while messages go, $by"
-        [ -z "$way" ] || [ ${#wanted[@]} != 0 ] || continue # for time
+        [ "$mpi" = "$any" ] || [ ${#wanted[@]} != 0 ] || continue
         in_phase "$mpi" "$way" init "${entered[@]}"
         report $? "a job is cancelled in MPI_Init, $by"
         in_phase "$mpi" "$way" finalize "${ending[@]}"

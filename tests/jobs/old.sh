@@ -23,5 +23,5 @@ old_slurm() {
     report $? "Slurm $1 is refused before a job is queued; a script for it can be printed"
 }
 old_slurm 17.11.13 'srun: MPI types are...\nsrun: openmpi\nsrun: pmi2\nsrun: none\n'
-old_slurm 20.11.9 'srun: MPI types are...\nsrun: none\nsrun: cray_shasta\nsrun: pmi2\nsrun: pmix_v3\n'
+old_slurm 20.11.9 'srun: MPI types are...\nsrun: none\nsrun: pmi2\nsrun: pmix_v3\n'
 old_slurm 21.08.8 'MPI plugin types are...\n\tnone\n\tpmi2\n\tcray_shasta\n\tpmix\n'

@@ -18,7 +18,7 @@ ROOT=$PWD
 # what others do is not; nothing of the suite can outlive it.
 if [ "$(id -u)" = 0 ] && [ -z "${OWN_SPACE:-}" ] &&
     unshare -mipf --mount-proc true 2>/dev/null; then
-    limit_s=${LIMIT_S:-360}
+    limit_s=${LIMIT_S:-600}
     [[ " $* " != *' many '* ]] || limit_s=1200
     export OWN_SPACE
     OWN_SPACE=$(mktemp -d)

@@ -224,7 +224,11 @@ mod tests {
         let check = judge_room(6, &takers, 96 << 20);
         assert_eq!(check.status, Status::Ok, "{check:?}");
         assert!(check.value.starts_with("6 ranks"), "{check:?}");
-        assert!(check.value.contains("36.0 MiB of mpich 5.0.2; 96.0 MiB are free"));
+        assert!(
+            check
+                .value
+                .contains("36.0 MiB of mpich 5.0.2; 96.0 MiB are free")
+        );
         let check = judge_room(6, &takers, (96 << 20) - 1);
         assert_eq!(check.status, Status::Warn);
         assert!(check.fix.contains("--shm-size 128m"), "{check:?}");
