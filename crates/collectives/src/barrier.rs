@@ -6,7 +6,49 @@ use weft_memory::BytesView;
 
 use crate::exchange::Exchange;
 use crate::fault::Fault;
+use crate::pipeline::Transfer;
 use crate::wait::Wait;
+
+/// A barrier that nobody waits for, in one step. Run by nonblocking.rs.
+#[derive(Debug)]
+pub(crate) struct Meeting;
+
+impl Transfer for Meeting {
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn is_among_all(&self) -> bool {
+        true
+    }
+
+    fn awaits(&self, own: usize, rank: usize, _: usize) -> bool {
+        rank != own
+    }
+
+    fn give(
+        &mut self,
+        exchange: &mut Exchange,
+        wait: &mut dyn Wait,
+        _: usize,
+        step: u64,
+    ) -> Result<(), Fault> {
+        exchange.open(wait, step)?;
+        exchange.publish_inline(step, BytesView::from_slice(&[]));
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        exchange: &mut Exchange,
+        wait: &mut dyn Wait,
+        _: usize,
+        step: u64,
+    ) -> Result<(), Fault> {
+        let mut others = exchange.others();
+        others.try_for_each(|rank| exchange.heed(wait, rank, step))
+    }
+}
 
 /// Returns once all ranks have called. One step.
 #[inline]

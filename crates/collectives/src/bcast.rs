@@ -3,11 +3,73 @@
 
 use weft_memory::BytesViewMut;
 
+use crate::blocks::Chunks;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::layout::INLINE_BYTES;
+use crate::pipeline::Transfer;
+use crate::posting;
 use crate::segment::Part;
 use crate::wait::Wait;
+
+/// A bcast that nobody waits for. Run by nonblocking.rs.
+#[derive(Debug)]
+pub(crate) struct Broadcast<'a> {
+    pub(crate) buffer: BytesViewMut<'a>,
+    pub(crate) root: usize,
+    pub(crate) chunks: Chunks,
+}
+
+impl Broadcast<'_> {
+    fn part(&self, chunk: usize) -> Part {
+        self.chunks
+            .of(Part::first(self.buffer.length_bytes()), chunk)
+    }
+}
+
+impl Transfer for Broadcast<'_> {
+    fn count(&self) -> usize {
+        self.chunks.count
+    }
+
+    fn is_among_all(&self) -> bool {
+        false
+    }
+
+    fn awaits(&self, own: usize, rank: usize, _: usize) -> bool {
+        rank == self.root && rank != own
+    }
+
+    fn give(
+        &mut self,
+        exchange: &mut Exchange,
+        wait: &mut dyn Wait,
+        chunk: usize,
+        step: u64,
+    ) -> Result<(), Fault> {
+        if exchange.rank() == self.root {
+            exchange.open(wait, step)?;
+            posting::post(exchange, step, self.part(chunk).of(self.buffer.as_view()));
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        exchange: &mut Exchange,
+        wait: &mut dyn Wait,
+        chunk: usize,
+        step: u64,
+    ) -> Result<(), Fault> {
+        if exchange.rank() != self.root {
+            exchange.heed(wait, self.root, step)?;
+            let part = self.part(chunk);
+            let mut target = part.of_mut(&mut self.buffer);
+            posting::fetch(exchange, self.root, step, &mut target);
+        }
+        Ok(())
+    }
+}
 
 /// Brings the root's bytes to all ranks. One step for each chunk.
 #[inline]

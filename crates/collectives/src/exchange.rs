@@ -277,6 +277,42 @@ impl Exchange {
     }
 }
 
+/// What a rank can do now without waiting. Used by nonblocking.rs.
+#[derive(Debug)]
+pub(crate) struct Ready<'a>(pub(crate) &'a mut Exchange);
+
+impl Ready<'_> {
+    /// Whether anything works still.
+    ///
+    /// # Errors
+    /// What an earlier call failed with.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        self.0.fault.map_or(Ok(()), Err)
+    }
+
+    /// Whether our flag of this step may be written: [`Exchange::open`] then does not wait. Our own
+    /// reads count, too: who does not wait publishes steps before it has read earlier ones.
+    pub(crate) fn is_open(&mut self, step: u64) -> bool {
+        let Some(last_use) = step.checked_sub(FLAG_COUNT as u64) else {
+            return true;
+        };
+        let exchange = &mut *self.0;
+        if last_use > exchange.all_done {
+            // Pairs with the store in `finish`, as in `wait_for_all`.
+            let done = |rank| exchange.segment.control(rank).progress.done.observe();
+            let least = (0..exchange.ranks).map(done).min().unwrap_or(0);
+            exchange.all_done = exchange.all_done.max(least);
+        }
+        last_use <= exchange.all_done
+    }
+
+    /// Whether `rank` has published this step, or another call: [`Exchange::heed`] then does not
+    /// wait.
+    pub(crate) fn is_published(&self, rank: usize, step: u64) -> bool {
+        self.0.segment.flag(rank, step).mark.observe() >> CALL_BITS >= step
+    }
+}
+
 /// Words that hold so many bytes, at most those of a flag.
 #[inline(always)]
 fn words_of(length_bytes: usize) -> usize {

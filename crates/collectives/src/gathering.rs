@@ -42,6 +42,11 @@ impl Transfer for Gathering<'_> {
         self.receivers == Receivers::All && matches!(self.blocks, Blocks::Even(_))
     }
 
+    fn awaits(&self, own: usize, rank: usize, chunk: usize) -> bool {
+        let part = self.chunks.of(self.blocks.of(rank), chunk);
+        rank != own && self.receivers.include(own) && part.length_bytes > 0
+    }
+
     fn give(
         &mut self,
         exchange: &mut Exchange,

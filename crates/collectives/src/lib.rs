@@ -16,6 +16,7 @@
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is.
 //! - [`direct`]: algorithms for long data that ranks read where they lie, by what [`reach`] is.
+//! - [`nonblocking`]: calls that nobody waits for, by the algorithms that `pipeline` runs.
 //! - [`arithmetic`]: elements, operations, and the loops over them.
 //! - `exchange`: the hand-over in steps that all algorithms are made of; `posting`: one stretch of
 //!   data in a step. [`wait`]: how ranks wait.
@@ -35,6 +36,7 @@ mod gathering;
 pub mod layout;
 #[cfg(all(test, loom))]
 mod models;
+pub mod nonblocking;
 mod pipeline;
 mod posting;
 pub mod reach;
@@ -54,6 +56,7 @@ pub use blocks::{Block, Blocks};
 pub use direct::Direct;
 pub use fault::{Fault, Stopped};
 pub use layout::{LAYOUT_VERSION, RANK_LIMIT, segment_bytes};
+pub use nonblocking::{Combination, Nonblocking};
 pub use reach::{Reach, Shown};
 pub use reductions::Reductions;
 pub use shape::Shape;

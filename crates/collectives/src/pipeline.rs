@@ -14,6 +14,9 @@ pub(crate) trait Transfer {
     /// Whether the ranks wait for each other, all for all.
     fn is_among_all(&self) -> bool;
 
+    /// Whether [`Self::take`] of a chunk waits for this rank, maybe our own.
+    fn awaits(&self, own: usize, rank: usize, chunk: usize) -> bool;
+
     /// Publishes this rank's part of a chunk in a step, if it has any. Whoever publishes opens the
     /// step's flag first.
     fn give(

@@ -39,6 +39,10 @@ impl Transfer for ReduceScatter<'_> {
         matches!(self.blocks, Blocks::Even(_))
     }
 
+    fn awaits(&self, _: usize, _: usize, _: usize) -> bool {
+        true
+    }
+
     fn give(
         &mut self,
         exchange: &mut Exchange,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Scan and exscan (docs/collectives.md, clause 4.7): each rank publishes its data, and combines
-//! those of the ranks below it. Run by pipeline.rs.
+//! those of the ranks below it. Run by pipeline.rs; by nonblocking.rs also where ranks combine the
+//! data of all.
 
 use crate::arithmetic::Reduction;
 use crate::blocks::Chunks;
@@ -17,8 +18,9 @@ use crate::wait::Wait;
 pub(crate) struct Scan<'a> {
     pub(crate) buffers: Buffers<'a>,
     pub(crate) reduction: Reduction,
-    /// Whether a rank's own data count (scan), or only those of lower ranks (exscan).
-    pub(crate) includes_own: bool,
+    /// How many of the lowest ranks' data this rank combines: those up to it (scan), those below it
+    /// (exscan), or those of all.
+    pub(crate) counted: usize,
     /// Bytes of each rank's data.
     pub(crate) length_bytes: usize,
     pub(crate) chunks: Chunks,
@@ -37,6 +39,10 @@ impl Transfer for Scan<'_> {
 
     fn is_among_all(&self) -> bool {
         false
+    }
+
+    fn awaits(&self, _: usize, rank: usize, _: usize) -> bool {
+        rank < self.counted
     }
 
     fn give(
@@ -63,7 +69,7 @@ impl Transfer for Scan<'_> {
         let mut sum = posting::Sum {
             target: part.of_mut(&mut self.buffers.recv),
             reduction: self.reduction,
-            ranks: exchange.rank() + usize::from(self.includes_own),
+            ranks: self.counted,
         };
         posting::combine(exchange, wait, step, &mut sum)
     }

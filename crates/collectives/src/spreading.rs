@@ -100,6 +100,10 @@ impl Transfer for Spreading<'_> {
         self.givers == Givers::All
     }
 
+    fn awaits(&self, own: usize, rank: usize, _: usize) -> bool {
+        rank != own && self.givers.include(rank)
+    }
+
     fn give(
         &mut self,
         exchange: &mut Exchange,

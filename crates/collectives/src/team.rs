@@ -398,7 +398,7 @@ impl Team {
         let mut scan = Scan {
             buffers,
             reduction,
-            includes_own: kind == Kind::Scan,
+            counted: self.rank() + usize::from(kind == Kind::Scan),
             length_bytes,
             chunks: Chunks::new(length_bytes, self.exchange.chunk_bytes(length_bytes)),
         };

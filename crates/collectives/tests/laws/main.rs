@@ -4,5 +4,6 @@
 mod blocks;
 mod faults;
 mod in_place;
+mod nonblocking;
 mod random;
 mod threads;
