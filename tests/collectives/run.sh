@@ -62,6 +62,19 @@ in_fortran() {
     [ "$(count "$work/record" alltoall weft)" -gt $(($2 * 100)) ]
 }
 
+# without_waiting MPI RANKS: all results of calls that do not wait are right, and they are served:
+# in 100 turns each kind of call comes some hundred times on a rank.
+without_waiting() {
+    local call
+    job "$2" "$1" --json "$work/record" -- "$work/nonblocking-$1" 100 "$seed" || return
+    grep -aq '^all is well$' "$work/out" || return
+    for call in bcast reduce allreduce gather allgather scatter alltoall reduce_scatter scan \
+        exscan; do
+        [ "$(count "$work/record" "$call" weft)" -gt $(($2 * 50)) ] ||
+            { echo "$call is not served" >>"$work/out"; return 1; }
+    done
+}
+
 # with_tool MPI PLACE: a tool sees all barriers, and Weft serves them; by PLACE the tool is a part
 # of the program, a library of it, or preloaded.
 with_tool() {
@@ -124,7 +137,8 @@ calls_to_kill() {
 
 for mpi in openmpi mpich intel debian-openmpi; do
     if ! is_there "$mpi" || ! build "$mpi" random || ! build "$mpi" killed ||
-        ! build "$mpi" barriers || ! build "$mpi" program || ! build "$mpi" long; then
+        ! build "$mpi" barriers || ! build "$mpi" program || ! build "$mpi" long ||
+        ! build "$mpi" nonblocking; then
         skip "random collectives, $mpi" "$mpi or an mpicc for it is not installed"
         continue
     fi
@@ -146,6 +160,14 @@ for mpi in openmpi mpich intel debian-openmpi; do
         job 3 "$mpi" -- "$work/long-$mpi" 20
     fi && grep -aq '^all is well$' "$work/out"
     report $? "long data are read in place and right, $mpi"
+    for ranks in 2 3 8; do
+        without_waiting "$mpi" $ranks
+        report $? "calls that do not wait, $ranks ranks, $mpi, seed $seed"
+    done
+    begin=$SECONDS
+    ! job 3 "$mpi" -- "$work/nonblocking-$mpi" 1 "$seed" die && [ $((SECONDS - begin)) -lt 50 ] &&
+        ! grep -aq '^the barrier came back$' "$work/out"
+    report $? "a rank killed before a call that does not wait ends the job, $mpi"
     name="barriers are served, and without the library they are messages, $mpi"
     if [ "$mpi" = intel ]; then
         skip "$name" 'Intel MPI has barriers in shared memory of its own, over any transport'

@@ -26,8 +26,10 @@ expect() {
 check_exports() {
     local exports
     exports=$(nm -D --defined-only "$library" | awk '{ print $NF }' | tr '\n' ' ')
-    if [ "$exports" = 'fi_prov_ini ' ]; then ok "only_fi_prov_ini_is_exported"; else
-        not_ok "only_fi_prov_ini_is_exported" "$exports"
+    if [ "$exports" = 'fi_prov_ini weft_also_when_idle ' ]; then
+        ok "only_fi_prov_ini_and_weft_also_when_idle_are_exported"
+    else
+        not_ok "only_fi_prov_ini_and_weft_also_when_idle_are_exported" "$exports"
     fi
     if readelf -d "$library" | grep -q 'NEEDED.*libfabric'; then
         not_ok "libfabric_is_not_linked" "it is in the list of needed libraries"

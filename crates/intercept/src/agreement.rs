@@ -11,8 +11,9 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-use weft_collectives::{LAYOUT_VERSION, RANK_LIMIT, Shape, Team, segment_bytes};
+use weft_collectives::{LAYOUT_VERSION, Nonblocking, RANK_LIMIT, Shape, Team, segment_bytes};
 use weft_mpi_abi::Abi;
 use weft_os::cpu;
 use weft_os::map::RawMap;
@@ -23,7 +24,9 @@ use weft_os::region_file::{create_memfd, may_be_mapped};
 use crate::across::{self, Across, Place};
 use crate::functions::Handle;
 use crate::leaders::Leaders;
+use crate::lives::Lives;
 use crate::mpi::Mpi;
+use crate::pending::{self, Pending};
 use crate::reach::{self, Memories};
 use crate::served::Served;
 use crate::waiting::Waiting;
@@ -55,7 +58,7 @@ impl Asked {
 }
 
 /// Words of a [`Card`].
-const CARD_WORDS: usize = 12;
+const CARD_WORDS: usize = 13;
 
 /// What a rank tells the others of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +75,8 @@ struct Card {
     processor: u64,
     /// Which kernel it runs under, as far as that is known.
     boot: u64,
+    /// Whether calls that do not wait go on by themselves in its process.
+    goes_on: bool,
 }
 
 /// What tells one host from another: ranks of one may map each other's memory.
@@ -93,6 +98,7 @@ impl Card {
             place,
             self.processor,
             self.boot,
+            u64::from(self.goes_on),
         ]
     }
 
@@ -110,6 +116,7 @@ impl Card {
             heap: [words[6], words[7], words[8], words[9]],
             processor: words[10],
             boot: words[11],
+            goes_on: words[12] != 0,
         }
     }
 
@@ -139,7 +146,7 @@ pub enum Agreed {
 /// `None`, on all of them, if it is left to the MPI.
 pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Agreed> {
     let standing = standing(mpi, communicator)?;
-    let (file, card) = own_card(standing);
+    let (file, card) = own_card(mpi, standing);
     let cards = exchange(mpi, communicator, standing, card)?;
     let hosts: Vec<Host> = cards.iter().map(Card::host).collect();
     if hosts.iter().any(|host| *host != hosts[0]) {
@@ -181,7 +188,7 @@ fn agree_across(
         ranks: ranks_here,
         ..standing
     };
-    let (file, card) = own_card(here);
+    let (file, card) = own_card(mpi, here);
     let cards = exchange(mpi, communicator, standing, card)?;
     let all = cards.into_iter().enumerate();
     let cards: Vec<Card> = all
@@ -261,6 +268,9 @@ fn is_of_world(mpi: &Mpi, communicator: Handle, ranks: usize) -> bool {
     found.iter().all(|&rank| rank >= 0)
 }
 
+/// Segments one behind the other in the file: for calls that wait, and for those that do not.
+const SEGMENTS: u64 = 2;
+
 /// The name of a segment in /proc.
 fn segment_name(nonce: u64) -> String {
     format!("weft-mpi-{LAYOUT_VERSION}-{nonce:016x}")
@@ -290,7 +300,7 @@ fn boot_number() -> u64 {
 }
 
 /// What this rank tells; the first one makes the segment.
-fn own_card(standing: Standing) -> (Option<OwnedFd>, Card) {
+fn own_card(mpi: &Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
     let mut card = Card {
         version: LAYOUT_VERSION,
         process: ProcessId::own(),
@@ -300,13 +310,14 @@ fn own_card(standing: Standing) -> (Option<OwnedFd>, Card) {
         heap: reach::own_words(),
         processor: cpu::only_processor().map_or(0, |processor| u64::from(processor) + 1),
         boot: boot_number(),
+        goes_on: pending::can_go_on(mpi),
     };
     if standing.rank != 0 {
         return (None, card);
     }
     let make = || -> io::Result<(u64, OwnedFd)> {
         let nonce = random_u64()?;
-        let bytes = segment_bytes(standing.ranks) as u64;
+        let bytes = SEGMENTS * segment_bytes(standing.ranks) as u64;
         Ok((nonce, create_memfd(&segment_name(nonce), bytes)?))
     };
     let Ok((nonce, file)) = make() else {
@@ -348,23 +359,32 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     let descriptor = i32::try_from(first.descriptor).ok()?;
     let name = segment_name(first.nonce);
     let file = open_memfd_of(first.process.pid, &name, descriptor).ok()?;
-    let bytes = segment_bytes(standing.ranks);
+    let bytes = SEGMENTS as usize * segment_bytes(standing.ranks);
     let map = Some(file.as_fd()).filter(|&file| may_be_mapped(file));
     let map = RawMap::new(map?, bytes).ok()?;
     let base = NonNull::new(map.base())?;
     let shares_cores = share_cores(cards);
     let shape = Shape::flat(standing.ranks, shares_cores);
-    // SAFETY: the mapping has the length that the team asks for, was all zero when the first rank
-    // made it, and lives as long as the team; nothing else refers to it.
-    let team = unsafe { Team::attach(base, standing.ranks, standing.rank, &shape) }.ok()?;
+    // SAFETY: the mapping has the length that the teams ask for, was all zero when the first rank
+    // made it, and lives as long as they do; nothing else refers to it.
+    let attach = |at: usize| unsafe {
+        let base = base.add(at * segment_bytes(standing.ranks));
+        Team::attach(base, standing.ranks, standing.rank, &shape).ok()
+    };
+    let (team, calls) = (attach(0)?, Nonblocking::new(attach(1)?));
+    let map = Arc::new(map);
     let memory = cards.iter().map(|card| (card.process.pid, card.heap));
     let memories = Memories::map(standing.rank, memory);
-    let others = cards.iter().map(|card| card.process).collect();
-    let waiting = Waiting::new(mpi, others, shares_cores)?;
+    let lives = Lives::new(cards.iter().map(|card| card.process).collect());
+    let go_on = cards.iter().all(|card| card.goes_on);
+    let pending = || Arc::new(Pending::new(calls, lives.clone(), Arc::clone(&map)));
+    let pending = go_on.then(pending);
+    let waiting = Waiting::new(mpi, lives, shares_cores)?;
     Some(Served {
         team,
         waiting,
         memories,
+        pending,
         segment: map,
     })
 }
@@ -445,6 +465,7 @@ mod tests {
             heap: [1, 2, 3, 4],
             processor: 5,
             boot: 6,
+            goes_on: true,
         };
         assert_eq!(Card::of_words(&card.words()), card);
     }

@@ -9,7 +9,6 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::io::Write;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
@@ -20,7 +19,7 @@ use crate::agreement::{self, Agreed};
 use crate::calls::{Call, Calls};
 use crate::functions::Handle;
 use crate::mpi::{self, Mpi};
-use crate::outcome::{Outcome, Stop};
+use crate::outcome::{Outcome, Stop, code_of, say};
 use crate::published::{self, Slot};
 use crate::served::Served;
 
@@ -84,6 +83,39 @@ pub fn serve_all(
     act: impl FnOnce(&'static Mpi, &mut Served) -> Outcome,
     act_across: impl FnOnce(&'static Mpi, &mut Across) -> Outcome,
 ) -> Option<c_int> {
+    let carry_out = |mpi, handle, state: &mut State| {
+        if let State::New(_) = state {
+            begin(mpi, handle, state);
+        }
+        match state {
+            State::Served(served) => (act(mpi, served), served.waiting.ended),
+            State::Across(across) => (act_across(mpi, across), across.here.waiting.ended),
+            _ => (Err(Stop::Left), None),
+        }
+    };
+    with_state(call, passed, carry_out)
+}
+
+/// Begins a call that does not wait for the other ranks, if the communicator is served; `None`
+/// hands it to the MPI. Ranks cannot agree in such a call, since it must not wait.
+pub fn serve_nonblocking(
+    call: Call,
+    passed: usize,
+    act: impl FnOnce(&'static Mpi, &Served) -> Outcome,
+) -> Option<c_int> {
+    with_state(call, passed, |mpi, _, state| match state {
+        State::Served(served) => (act(mpi, served), None),
+        _ => (Err(Stop::Left), None),
+    })
+}
+
+/// Has a call carried out with what is known of its communicator, and counts it.
+#[inline]
+fn with_state(
+    call: Call,
+    passed: usize,
+    carry_out: impl FnOnce(&'static Mpi, Handle, &mut State) -> (Outcome, Option<usize>),
+) -> Option<c_int> {
     let mpi = mpi::of_this_process()?;
     let handle = mpi.handle(passed);
     // A thread that ends has none any more.
@@ -98,14 +130,7 @@ pub fn serve_all(
         communicator = find(mpi, handle)?;
         known = lock(&communicator);
     }
-    if let State::New(_) = known.state {
-        begin(mpi, handle, &mut known.state);
-    }
-    let (outcome, ended) = match &mut known.state {
-        State::Served(served) => (act(mpi, served), served.waiting.ended),
-        State::Across(across) => (act_across(mpi, across), across.here.waiting.ended),
-        _ => (Err(Stop::Left), None),
-    };
+    let (outcome, ended) = carry_out(mpi, handle, &mut known.state);
     let is_served = outcome != Err(Stop::Left);
     let count = known.calls.add(call, is_served);
     if let Some(slot) = &known.slot {
@@ -240,10 +265,7 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
 /// A call that cannot be carried on: the communicator's error handler decides.
 #[cold]
 fn fail(mpi: &Mpi, handle: Handle, fault: Fault, ended: Option<usize>) -> c_int {
-    let code = match fault {
-        Fault::Mismatch { .. } | Fault::Length { .. } => mpi.abi.error_truncate(),
-        _ => mpi.abi.error_other(),
-    };
+    let code = code_of(mpi, fault);
     match ended {
         Some(rank) => say(&format!("rank {rank} of a communicator has ended: {fault}")),
         None => say(&fault.to_string()),
@@ -251,10 +273,4 @@ fn fail(mpi: &Mpi, handle: Handle, fault: Fault, ended: Option<usize>) -> c_int 
     // SAFETY: the program's communicator.
     unsafe { (mpi.functions.call_error_handler)(handle, code) };
     code
-}
-
-/// Writes one line, at once: the launcher joins what the ranks write as it comes. A stderr that
-/// cannot be written to is no reason to fail.
-fn say(text: &str) {
-    let _ = std::io::stderr().write_all(format!("weft: {text}\n").as_bytes());
 }

@@ -10,6 +10,7 @@ use crate::buffers::Data;
 use crate::calls::Call;
 use crate::large::{ERROR_COUNT, Held, Narrow};
 use crate::next::Next;
+use crate::nonblocking::{self, Reducing, Request, Sum};
 use crate::parts::{Described, Kinds};
 use crate::{exchange, movement, reduction};
 
@@ -120,14 +121,15 @@ macro_rules! entry {
     };
 }
 
-/// The last of some arguments.
-macro_rules! last {
+/// The communicator among some arguments.
+macro_rules! communicator {
     ($last:ident) => { $last };
-    ($first:ident, $($others:ident),+) => { last!($($others),+) };
+    ($last:ident, request) => { $last };
+    ($first:ident, $($others:ident),+) => { communicator!($($others),+) };
 }
 
 /// The two forms of a function with counts: of `int`, and of `MPI_Count`. All have the communicator
-/// last.
+/// last, or before the request.
 macro_rules! both {
     ($plain:ident, $large:ident, ($($argument:ident: $kind:ty),*) => $served:expr) => {
         entry!($plain, c_int, ($($argument: $kind),*) => $served);
@@ -135,7 +137,7 @@ macro_rules! both {
             let Some(next) = super::$plain::NEXT.mpis() else {
                 return NO_MPI;
             };
-            let communicator = last!($($argument),*);
+            let communicator = communicator!($($argument),*);
             $(let Some($argument) = $argument.hold(communicator) else {
                 return ERROR_COUNT;
             };)*
@@ -225,3 +227,55 @@ both!(MPI_Exscan, MPI_Exscan_c,
     (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
         communicator: Handle) =>
     reduction::whole(Call::Exscan, communicator, send, Data::new(receive, count, kind), operation));
+
+entry!(MPI_Ibarrier, c_int, (communicator: Handle, request: Request) =>
+    nonblocking::barrier(communicator, request));
+both!(MPI_Ibcast, MPI_Ibcast_c,
+    (buffer: Target, count: Count, kind: Handle, root: c_int, communicator: Handle,
+        request: Request) =>
+    nonblocking::broadcast(communicator, Data::new(buffer, count, kind), root, request));
+both!(MPI_Iallreduce, MPI_Iallreduce_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
+        communicator: Handle, request: Request) =>
+    nonblocking::reduce(Reducing { sum: Sum::All, operation }, communicator, send,
+        Data::new(receive, count, kind), request));
+both!(MPI_Ireduce, MPI_Ireduce_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle, root: c_int,
+        communicator: Handle, request: Request) =>
+    nonblocking::reduce(Reducing { sum: Sum::To(root), operation }, communicator, send,
+        Data::new(receive, count, kind), request));
+both!(MPI_Iscan, MPI_Iscan_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
+        communicator: Handle, request: Request) =>
+    nonblocking::reduce(Reducing { sum: Sum::UpTo, operation }, communicator, send,
+        Data::new(receive, count, kind), request));
+both!(MPI_Iexscan, MPI_Iexscan_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
+        communicator: Handle, request: Request) =>
+    nonblocking::reduce(Reducing { sum: Sum::Below, operation }, communicator, send,
+        Data::new(receive, count, kind), request));
+both!(MPI_Ireduce_scatter_block, MPI_Ireduce_scatter_block_c,
+    (send: Source, receive: Target, count: Count, kind: Handle, operation: Handle,
+        communicator: Handle, request: Request) =>
+    nonblocking::reduce(Reducing { sum: Sum::Scattered, operation }, communicator, send,
+        Data::new(receive, count, kind), request));
+both!(MPI_Iallgather, MPI_Iallgather_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, communicator: Handle, request: Request) =>
+    nonblocking::gather(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind), None, request));
+both!(MPI_Igather, MPI_Igather_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, root: c_int, communicator: Handle, request: Request) =>
+    nonblocking::gather(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind), Some(root), request));
+both!(MPI_Iscatter, MPI_Iscatter_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, root: c_int, communicator: Handle, request: Request) =>
+    nonblocking::scatter(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind), root, request));
+both!(MPI_Ialltoall, MPI_Ialltoall_c,
+    (send: Source, send_count: Count, send_kind: Handle, receive: Target, count: Count,
+        kind: Handle, communicator: Handle, request: Request) =>
+    nonblocking::all_to_all(communicator, Data::new(send, send_count, send_kind),
+        Data::new(receive, count, kind), request));

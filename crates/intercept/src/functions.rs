@@ -50,6 +50,8 @@ macro_rules! functions {
 functions! {
     /// MPI_Initialized.
     initialized = c"PMPI_Initialized": fn(*mut c_int);
+    /// MPI_Query_thread.
+    thread_level = c"PMPI_Query_thread": fn(*mut c_int);
     /// MPI_Finalized.
     finalized = c"PMPI_Finalized": fn(*mut c_int);
     /// MPI_Comm_test_inter.
@@ -107,6 +109,10 @@ functions! {
         fn(QueryRequest, FreeRequest, CancelRequest, *mut c_void, *mut Handle);
     /// MPI_Grequest_complete.
     complete_request = c"PMPI_Grequest_complete": fn(Handle);
+    /// MPI_Status_set_elements.
+    set_elements = c"PMPI_Status_set_elements": fn(*mut c_void, Handle, c_int);
+    /// MPI_Status_set_cancelled.
+    set_cancelled = c"PMPI_Status_set_cancelled": fn(*mut c_void, c_int);
     /// MPI_Test.
     test = c"PMPI_Test": fn(*mut Handle, *mut c_int, *mut c_void);
     /// MPI_Wait.

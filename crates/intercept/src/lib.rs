@@ -18,12 +18,13 @@
 //! all ranks decide alike without asking each other; where each rank knows only its own lengths,
 //! one that cannot be served tells the others ([`shares`]).
 //!
+//! [`nonblocking`] begins the calls that do not wait, and [`pending`] goes on with them.
 //! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
 //! in common; [`reach`] is the ranks' memory, where long data are read. [`mpi`] finds the MPI of
 //! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
 //! describe and [`parts`] blocks with places of their own; [`limits`] says how long data may be;
-//! [`waiting`] drives the MPI while a rank waits, and [`turns`] offers its processor to
-//! others; [`outcome`] says how a call ends; [`calls`] are
+//! [`waiting`] drives the MPI while a rank waits, [`lives`] looks whether the others live, and
+//! [`turns`] offers the processor to others; [`outcome`] says how a call ends; [`calls`] are
 //! counted for `weft run`, and [`published`] for `weft top`; [`large`] is for MPIs without large
 //! counts; [`functions`] are those that this library calls itself, [`next`] those that it stands
 //! before.
@@ -40,11 +41,14 @@ pub mod functions;
 pub mod large;
 pub mod leaders;
 pub mod limits;
+pub mod lives;
 pub mod movement;
 pub mod mpi;
 pub mod next;
+pub mod nonblocking;
 pub mod outcome;
 pub mod parts;
+pub mod pending;
 pub mod published;
 pub mod reach;
 pub mod reduction;

@@ -54,6 +54,23 @@ pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Res
     }
 }
 
+/// The longest block of a call that does not wait. Chosen: longer ones take many steps, each of
+/// which needs a turn of every rank.
+const NONBLOCKING_BYTES: usize = 32 * 1024;
+
+/// Whether blocks of so many bytes are short enough for a call that does not wait; alike on all
+/// ranks that name the same length.
+///
+/// # Errors
+/// [`Stop::Left`] if they are not, or have no bytes, which the MPI does as quickly.
+pub fn within_nonblocking(block_bytes: usize, served: &Served) -> Result<(), Stop> {
+    let all_bytes = block_bytes.saturating_mul(served.team.ranks());
+    match block_bytes {
+        1..=NONBLOCKING_BYTES if all_bytes <= LONGEST_BYTES => Ok(()),
+        _ => Err(Stop::Left),
+    }
+}
+
 /// Whether blocks of so many bytes, one for each rank, are read where they lie, if they can be;
 /// alike on all ranks that name the same length. If they cannot, [`within`] decides.
 #[inline]

@@ -3,8 +3,11 @@
 //! communicators answers the program with it.
 
 use std::ffi::c_int;
+use std::io::Write;
 
 use weft_collectives::Fault;
+
+use crate::mpi::Mpi;
 
 /// Why a call was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,4 +35,18 @@ impl From<Fault> for Stop {
             fault => Self::Fault(fault),
         }
     }
+}
+
+/// The MPI's error for a fault.
+pub fn code_of(mpi: &Mpi, fault: Fault) -> c_int {
+    match fault {
+        Fault::Mismatch { .. } | Fault::Length { .. } => mpi.abi.error_truncate(),
+        _ => mpi.abi.error_other(),
+    }
+}
+
+/// Writes one line, at once: the launcher joins what the ranks write as it comes. A stderr that
+/// cannot be written to is no reason to fail.
+pub fn say(text: &str) {
+    let _ = std::io::stderr().write_all(format!("weft: {text}\n").as_bytes());
 }

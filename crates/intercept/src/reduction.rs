@@ -22,7 +22,7 @@ use crate::served::Served;
 /// # Errors
 /// [`Stop::Left`] if it is for the MPI to do, or to refuse.
 #[inline]
-fn terms(mpi: &Mpi, data: Data, operation: usize) -> Result<(Checked, Reduction), Stop> {
+pub fn terms(mpi: &Mpi, data: Data, operation: usize) -> Result<(Checked, Reduction), Stop> {
     let kind = mpi.handle(data.kind());
     let reduction = mpi.datatypes.reduction(kind, mpi.handle(operation));
     Ok((data.checked(mpi)?, reduction.ok_or(Stop::Left)?))

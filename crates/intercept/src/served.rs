@@ -3,11 +3,13 @@
 //! which all its ranks agree; used by all that serve a call.
 
 use std::ffi::c_int;
+use std::sync::Arc;
 
 use weft_collectives::{Direct, Team};
 use weft_os::map::RawMap;
 
 use crate::outcome::Stop;
+use crate::pending::Pending;
 use crate::reach::Memories;
 use crate::waiting::Waiting;
 
@@ -20,8 +22,10 @@ pub struct Served {
     pub waiting: Waiting,
     /// The ranks' memory, where all share theirs.
     pub memories: Option<Memories>,
+    /// Calls that do not wait, where they go on by themselves on all ranks.
+    pub pending: Option<Arc<Pending>>,
     /// What it all lies in.
-    pub segment: RawMap,
+    pub segment: Arc<RawMap>,
 }
 
 impl Served {

@@ -9,20 +9,12 @@
 use std::ffi::{c_int, c_void};
 
 use weft_collectives::{Fault, Stopped, Wait};
-use weft_os::clock::monotonic_ns;
-use weft_os::process_id::ProcessId;
 
 use crate::functions::{Functions, Handle};
+use crate::lives::Lives;
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::turns::Turns;
-
-/// How often a rank that waits looks whether the others live. Chosen: an ended rank is noticed
-/// within a tenth of a second, and a look at one process takes ten microseconds.
-const LIFE_CHECK_NS: u64 = 100_000_000;
-
-/// Calls between two looks at the clock. Chosen: a call takes a tenth of a microsecond or more.
-const CALLS_PER_LOOK: u32 = 256;
 
 /// Yields between two calls for progress, where ranks share cores. Chosen: who is waited for may
 /// wait for messages itself, but most often it only waits for its turn.
@@ -45,13 +37,11 @@ pub struct Waiting {
     mpi: &'static Functions,
     status_ignore: usize,
     request: Handle,
-    own: ProcessId,
-    others: Vec<ProcessId>,
+    lives: Lives,
     /// Ranks have to share processors.
     shares_cores: bool,
     turns: Turns,
     calls: u32,
-    next_check_ns: u64,
     /// The rank whose process has ended.
     pub ended: Option<usize>,
 }
@@ -69,8 +59,8 @@ unsafe extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
 }
 
 impl Waiting {
-    /// For the ranks that those processes are. `None` if the MPI gives no request.
-    pub fn new(mpi: &'static Mpi, others: Vec<ProcessId>, shares_cores: bool) -> Option<Self> {
+    /// For ranks of those processes. `None` if the MPI gives no request.
+    pub fn new(mpi: &'static Mpi, lives: Lives, shares_cores: bool) -> Option<Self> {
         let mut request = 0;
         let nothing = std::ptr::null_mut();
         // SAFETY: the functions have the standard's types, and take nothing.
@@ -80,12 +70,10 @@ impl Waiting {
             mpi: &mpi.functions,
             status_ignore: mpi.abi.status_ignore(),
             request,
-            own: ProcessId::own(),
-            others,
+            lives,
             shares_cores,
             turns: Turns::NEW,
             calls: 0,
-            next_check_ns: 0,
             ended: None,
         })
     }
@@ -135,28 +123,10 @@ impl Waiting {
         if offers {
             self.turns.offer();
         }
-        if self.calls % CALLS_PER_LOOK == 0 {
-            return self.look_after_others();
-        }
-        Ok(())
-    }
-
-    fn look_after_others(&mut self) -> Result<(), Stopped> {
-        let now_ns = monotonic_ns();
-        if now_ns < self.next_check_ns {
-            return Ok(());
-        }
-        let is_first = self.next_check_ns == 0;
-        self.next_check_ns = now_ns + LIFE_CHECK_NS;
-        if is_first {
-            return Ok(());
-        }
-        let mut others = self.others.iter();
-        self.ended = others.position(|other| other.has_ended(&self.own));
-        if self.ended.is_some() {
-            Err(Stopped)
-        } else {
-            Ok(())
+        self.ended = self.lives.ended();
+        match self.ended {
+            Some(_) => Err(Stopped),
+            None => Ok(()),
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{Dependents, Held, hand_out, head, no_bind, opened, table, take_back};
 use crate::wait_set::{Calls, Membership};
 use crate::waiter::{WAITER_OFFSET, Waiter};
-use crate::{errno, peer};
+use crate::{also, errno, peer};
 
 /// A completion queue.
 #[repr(C)]
@@ -189,9 +189,9 @@ pub(crate) unsafe extern "C" fn read<L: Lock, E: Entry>(
 ) -> isize {
     // SAFETY: this table belongs to queues of this kind of lock and format only; the arguments are
     // fi_cq_read's.
-    errno::count_code(unsafe {
+    also::unless_idle(errno::count_code(unsafe {
         opened::<Queue<L>>(queue).read::<E>(entries.cast(), count, ptr::null_mut())
-    })
+    }))
 }
 
 pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
@@ -202,9 +202,9 @@ pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
 ) -> isize {
     // SAFETY: the arguments are fi_cq_readfrom's, and the table with this function belongs to
     // objects of this kind of lock.
-    errno::count_code(unsafe {
+    also::unless_idle(errno::count_code(unsafe {
         opened::<Queue<L>>(queue).read::<E>(entries.cast(), count, sources)
-    })
+    }))
 }
 
 pub(crate) unsafe extern "C" fn read_error<L: Lock>(

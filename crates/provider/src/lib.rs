@@ -5,11 +5,11 @@
 //! - *Used by*: libfabric, which loads it. No crate links to it.
 //! - *Start at*: [`calls`], the list of all calls; [`tagged`] for one of them.
 //!
-//! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls the one function it
-//! exports, `fi_prov_ini`. From then on every fi_* call of an application arrives in a table of C
-//! functions here, becomes one call of [`weft_endpoint::Domain`], and its answer becomes a C error
-//! number or a C structure. Nothing else happens in this crate: it holds no message and makes no
-//! decision about one.
+//! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls `fi_prov_ini`, which is all
+//! that it exports beside the name in [`also`]. From then on every fi_* call of an application
+//! arrives in a table of C functions here, becomes one call of [`weft_endpoint::Domain`], and its
+//! answer becomes a C error number or a C structure. Nothing else happens in this crate: it holds
+//! no message and makes no decision about one.
 //!
 //! An object that an application opens is a structure whose first member is the `fid` of C; the
 //! application's pointer is cast back. All objects of a domain lead to one [`lock::Lock`] around
@@ -29,11 +29,12 @@
 //!   and in child processes [`inherited`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
 //!   [`atomic_call`], [`atomic_offer`];
-//! - completing: [`cq`], [`entry`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`], [`try_wait`],
-//!   [`counter`], [`poll`], [`errno`]; without
+//! - completing: [`cq`], [`also`], [`entry`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`],
+//!   [`try_wait`], [`counter`], [`poll`], [`errno`]; without
 //!   the application's help: [`progress_thread`]; for another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
+pub mod also;
 pub mod atomic;
 pub mod atomic_call;
 pub mod atomic_offer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `fi_prov_ini`: the only symbol this library exports, and the structure it hands to libfabric.
+//! `fi_prov_ini`: the symbol by which libfabric knows this library, and the structure that it gets.
 //!
 //! Called once by the host when it has loaded the library. Source: fi_provider(3), fi_prov.h.
 
