@@ -128,7 +128,7 @@ pub unsafe fn broadcast(
     let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
         let root = served.root(root)?;
         let data = data.checked(mpi)?;
-        within_nonblocking(data.bytes, served)?;
+        within_nonblocking(mpi, Call::Bcast, data.bytes)?;
         let is_root = served.team.rank() == root;
         // SAFETY: the program's promise about its buffers, here and below; the root's bytes are not
         // written.
@@ -162,13 +162,17 @@ pub unsafe fn gather(
     root: Option<c_int>,
     request: Request,
 ) -> Option<c_int> {
+    let call = match root {
+        Some(_) => Call::Gather,
+        None => Call::Allgather,
+    };
     let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
         let root = root.map(|root| served.root(root)).transpose()?;
         let takes = root.is_none_or(|root| root == served.team.rank());
         let is_in_place = takes && mpi.is_in_place(send.address());
         let block = if takes { receive } else { send };
         let block_bytes = block.checked(mpi)?.bytes;
-        within_nonblocking(block_bytes, served)?;
+        within_nonblocking(mpi, call, block_bytes)?;
         // SAFETY: as above.
         unsafe {
             let given = given(mpi, send, is_in_place)?;
@@ -188,10 +192,6 @@ pub unsafe fn gather(
             };
             Ok(Buffers { given, taken })
         }
-    };
-    let call = match root {
-        Some(_) => Call::Gather,
-        None => Call::Allgather,
     };
     // SAFETY: as above.
     unsafe { begin(call, communicator, request, act) }
@@ -214,7 +214,7 @@ pub unsafe fn scatter(
         let keeps = is_root && mpi.is_in_place(receive.address());
         let block = if is_root { send } else { receive };
         let block_bytes = block.checked(mpi)?.bytes;
-        within_nonblocking(block_bytes, served)?;
+        within_nonblocking(mpi, Call::Scatter, block_bytes)?;
         // SAFETY: as above.
         unsafe {
             let given = match is_root {
@@ -253,7 +253,7 @@ pub unsafe fn all_to_all(
     let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
         let ranks = served.team.ranks();
         let block_bytes = receive.checked(mpi)?.bytes;
-        within_nonblocking(block_bytes, served)?;
+        within_nonblocking(mpi, Call::Alltoall, block_bytes)?;
         let all = receive.times(ranks)?.checked(mpi)?;
         let is_in_place = mpi.is_in_place(send.address());
         // SAFETY: as above.
@@ -333,7 +333,7 @@ pub unsafe fn reduce(
         // Only the root's address counts.
         let place = if takes { data.address() } else { send };
         let (checked, reduction) = terms(mpi, data.at(place), operation)?;
-        within_nonblocking(checked.bytes, served)?;
+        within_nonblocking(mpi, sum.call(), checked.bytes)?;
         if checked.bytes > 0 && (send.is_null() || (takes && send == data.address())) {
             return Err(Stop::Left);
         }
