@@ -11,10 +11,7 @@ use crate::exchange::{Call, Exchange};
 use crate::layout::FLAG_COUNT;
 use crate::segment::model::Shared;
 use crate::wait::{Patience, Wait};
-use crate::{
-    Combination, Element, Fault, Nonblocking, Operation, Reduction, Reductions, Shape, Stopped,
-    Team,
-};
+use crate::{Element, Fault, Operation, Reduction, Reductions, Shape, Stopped, Team};
 
 struct Yielding;
 
@@ -200,41 +197,5 @@ fn models_ranks_in_different_calls_find_out() {
         assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
         let other = other.join().expect("rank");
         assert_eq!(other, Err(Fault::Mismatch { rank: 0 }));
-    });
-}
-
-/// Calls that nobody waits for give the sum each, though flags come round and ranks read steps
-/// later than they publish them. Catches: a flag written again before its own rank has read it.
-#[test]
-fn models_calls_that_do_not_wait_give_the_sums() {
-    loom::model(|| {
-        let shared = Shared::new(2);
-        let sums = |rank: usize, team: Team| {
-            let mut calls = Nonblocking::new(team);
-            let sum = Reduction::new(Element::U64, Operation::Sum).expect("known");
-            let mut room = Vec::new();
-            for round in 0..FLAG_COUNT as u64 + 1 {
-                let send: &'static [u8] = (10 * round + rank as u64).to_ne_bytes().to_vec().leak();
-                let recv: &'static mut [u8] = vec![0; 8].leak();
-                let base = recv.as_ptr();
-                let (send, recv) = (BytesView::from_slice(send), BytesViewMut::from_slice(recv));
-                let begun = calls.combine(Some(send), recv, sum, Combination::All);
-                begun.expect("begun");
-                room.push(base);
-            }
-            while calls.count() > 0 {
-                if calls.advance().expect("went on") == 0 {
-                    thread::yield_now();
-                }
-            }
-            for (round, base) in room.into_iter().enumerate() {
-                // SAFETY: leaked, 8 bytes, and the calls have ended.
-                let result = unsafe { base.cast::<u64>().read_unaligned() };
-                assert_eq!(result, 20 * round as u64 + 1);
-            }
-        };
-        let other = thread::spawn(move || sums(1, team(shared, 2, 1)));
-        sums(0, team(shared, 2, 0));
-        other.join().expect("rank");
     });
 }
