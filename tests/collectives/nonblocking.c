@@ -38,6 +38,11 @@ struct call {
 static struct call calls[CALLS];
 static MPI_Request requests[CALLS];
 
+/* Types of another layout, made when a call's own type is freed: an MPI may give them its handle or
+ * its memory, and the call must not go by them. */
+static MPI_Datatype others[CALLS];
+static int other_count;
+
 static void fail(const struct call *call, const char *what, int at) {
     fprintf(stderr, "seed %ld, turn %d, rank %d: kind %d, %d words%s: %s, word %d\n", seed, turn,
             rank, call ? call->kind : -1, call ? call->count : 0,
@@ -102,7 +107,11 @@ static void begin(struct call *call, MPI_Comm all, MPI_Request *request) {
     case 9: MPI_Iscan(from, to, count, kind, MPI_SUM, all, request); break;
     default: MPI_Iexscan(from, to, count, kind, MPI_SUM, all, request);
     }
-    if (one != kind) MPI_Type_free(&one);
+    if (one != kind) {
+        MPI_Type_free(&one);
+        MPI_Type_vector(2, 1, 3, kind, &others[other_count]);
+        MPI_Type_commit(&others[other_count++]);
+    }
 }
 
 static uint32_t expected(const struct call *call, int at) {
@@ -180,6 +189,7 @@ static void end(int count, int how) {
         if (requests[at] != MPI_REQUEST_NULL) fail(&calls[at], "the request is still there", 0);
         check(&calls[at]);
     }
+    while (other_count > 0) MPI_Type_free(&others[--other_count]);
 }
 
 static void round_of_calls(MPI_Comm *communicators) {

@@ -225,6 +225,31 @@ impl Checked {
         self.address.cast()
     }
 
+    /// The same data as one element of a new type, which the caller frees: it outlives the
+    /// program's type.
+    ///
+    /// # Errors
+    /// [`Stop::Code`].
+    pub fn of_new_type(self, mpi: &Mpi) -> Result<(Self, Handle), Stop> {
+        let mut made = 0;
+        // SAFETY: the program's type, which is there as long as its call lasts, and places of ours.
+        unsafe {
+            succeeded((mpi.functions.type_contiguous)(
+                self.count, self.kind, &mut made,
+            ))?;
+            succeeded((mpi.functions.type_commit)(&mut made))?;
+        }
+        let (count, kind) = (1, mpi.handle(made));
+        Ok((
+            Self {
+                count,
+                kind,
+                ..self
+            },
+            kind,
+        ))
+    }
+
     /// The bytes, to be read.
     ///
     /// # Errors

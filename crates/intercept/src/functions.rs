@@ -98,6 +98,12 @@ functions! {
     type_size = c"PMPI_Type_size": fn(Handle, *mut c_int);
     /// MPI_Type_get_extent.
     type_extent = c"PMPI_Type_get_extent": fn(Handle, *mut isize, *mut isize);
+    /// MPI_Type_contiguous.
+    type_contiguous = c"PMPI_Type_contiguous": fn(c_int, Handle, *mut Handle);
+    /// MPI_Type_commit.
+    type_commit = c"PMPI_Type_commit": fn(*mut Handle);
+    /// MPI_Type_free.
+    type_free = c"PMPI_Type_free": fn(*mut Handle);
     /// MPI_Pack.
     pack = c"PMPI_Pack":
         fn(*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);

@@ -22,7 +22,8 @@
 //! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
 //! in common; [`reach`] is the ranks' memory, where long data are read. [`mpi`] finds the MPI of
 //! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
-//! describe and [`parts`] blocks with places of their own; [`limits`] says how long data may be;
+//! describe, [`lasting`] data of calls that end later, and [`parts`] blocks with places of their
+//! own; [`limits`] says how long data may be;
 //! [`waiting`] drives the MPI while a rank waits, [`lives`] looks whether the others live, and
 //! [`turns`] offers the processor to others; [`outcome`] says how a call ends; [`calls`] are
 //! counted for `weft run`, and [`published`] for `weft top`; [`large`] is for MPIs without large
@@ -39,6 +40,7 @@ pub mod entries;
 pub mod exchange;
 pub mod functions;
 pub mod large;
+pub mod lasting;
 pub mod leaders;
 pub mod limits;
 pub mod lives;

@@ -15,6 +15,7 @@ use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve_nonblocking;
 use crate::functions::Handle;
+use crate::lasting::Lasting;
 use crate::limits::within_nonblocking;
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
@@ -134,15 +135,16 @@ pub unsafe fn broadcast(
         // written.
         unsafe {
             let mut bytes = room(mpi, &data, is_root)?;
+            let place = (!is_root).then(|| Lasting::new(data, mpi)).transpose()?;
             calls.bcast(lasting_mut(&mut bytes), root)?;
-            Ok(match is_root {
-                true => Buffers {
+            Ok(match place {
+                None => Buffers {
                     given: Some(bytes),
                     taken: None,
                 },
-                false => Buffers {
+                Some(place) => Buffers {
                     given: None,
-                    taken: Some((data, bytes)),
+                    taken: Some((place, bytes)),
                 },
             })
         }
@@ -181,8 +183,9 @@ pub unsafe fn gather(
                 true => {
                     let all = receive.times(served.team.ranks())?.checked(mpi)?;
                     let mut bytes = room(mpi, &all, is_in_place)?;
+                    let place = Lasting::new(all, mpi)?;
                     calls.gather(view, lasting_mut(&mut bytes), block_bytes, root)?;
-                    Some((all, bytes))
+                    Some((place, bytes))
                 }
                 false => {
                     let none = BytesViewMut::from_slice(&mut []);
@@ -225,7 +228,7 @@ pub unsafe fn scatter(
                 true => None,
                 false => {
                     let data = receive.checked(mpi)?;
-                    Some((data, data.room()))
+                    Some((Lasting::new(data, mpi)?, data.room()))
                 }
             };
             let recv = taken.as_mut().map(|(_, bytes)| lasting_mut(bytes));
@@ -264,10 +267,11 @@ pub unsafe fn all_to_all(
             };
             let view = given.as_ref().map(|given| lasting(given));
             let mut bytes = room(mpi, &all, is_in_place)?;
+            let place = Lasting::new(all, mpi)?;
             calls.alltoall(view, lasting_mut(&mut bytes), block_bytes)?;
             Ok(Buffers {
                 given,
-                taken: Some((all, bytes)),
+                taken: Some((place, bytes)),
             })
         }
     };

@@ -17,8 +17,9 @@ use weft_mpi_abi::Abi;
 use weft_os::loaded::Loaded;
 use weft_os::map::RawMap;
 
-use crate::buffers::{Bytes, Checked};
+use crate::buffers::Bytes;
 use crate::functions::Handle;
+use crate::lasting::Lasting;
 use crate::lives::Lives;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Stop, code_of, say};
@@ -45,7 +46,7 @@ pub struct Buffers {
     /// What is given, if that is a copy.
     pub given: Option<Bytes>,
     /// Where the result goes, and from where, if it must be unpacked.
-    pub taken: Option<(Checked, Bytes)>,
+    pub taken: Option<(Lasting, Bytes)>,
 }
 
 impl Buffers {
