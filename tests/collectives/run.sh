@@ -75,6 +75,19 @@ without_waiting() {
     done
 }
 
+# beside MPI CASE WAY: what else a process does (beside.c) does no harm, and the calls that do not
+# wait, at least one on each rank, go one WAY.
+beside() {
+    local variables=()
+    if [ "$2" = asked ]; then
+        local memory=sm
+        if [ "$1" = debian-openmpi ]; then memory=vader; fi
+        variables=(--env OMPI_MCA_pml=ob1 --env OMPI_MCA_btl=self,$memory)
+    fi
+    job 2 "$1" "${variables[@]}" --json "$work/record" -- "$work/beside-$1" "$2" || return
+    grep -aq '^all is well$' "$work/out" && [ "$(count "$work/record" bcast "$3")" -ge 2 ]
+}
+
 # with_tool MPI PLACE: a tool sees all barriers, and Weft serves them; by PLACE the tool is a part
 # of the program, a library of it, or preloaded.
 with_tool() {
@@ -164,6 +177,22 @@ for mpi in openmpi mpich intel debian-openmpi; do
         without_waiting "$mpi" $ranks
         report $? "calls that do not wait, $ranks ranks, $mpi, seed $seed"
     done
+    if build "$mpi" beside; then
+        case $mpi in *openmpi)
+            beside "$mpi" asked mpi
+            report $? "the MPI does not use the provider, and has its own calls, $mpi"
+            ;;
+        esac
+        beside "$mpi" thread weft
+        report $? "another thread that reads a queue does not go on with calls, $mpi"
+        beside "$mpi" fork weft
+        report $? "a child reads a queue of its own while calls are under way, $mpi"
+        beside "$mpi" freed weft
+        report $? "a request is freed before its call ends, $mpi"
+    else
+        skip "what a process does beside calls that do not wait, $mpi" \
+            'the headers of libfabric are not installed'
+    fi
     begin=$SECONDS
     ! job 3 "$mpi" -- "$work/nonblocking-$mpi" 1 "$seed" die && [ $((SECONDS - begin)) -lt 50 ] &&
         ! grep -aq '^the barrier came back$' "$work/out"

@@ -300,7 +300,7 @@ fn boot_number() -> u64 {
 }
 
 /// What this rank tells; the first one makes the segment.
-fn own_card(mpi: &Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
+fn own_card(mpi: &'static Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
     let mut card = Card {
         version: LAYOUT_VERSION,
         process: ProcessId::own(),
@@ -376,7 +376,9 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     let memory = cards.iter().map(|card| (card.process.pid, card.heap));
     let memories = Memories::map(standing.rank, memory);
     let lives = Lives::new(cards.iter().map(|card| card.process).collect());
-    let go_on = cards.iter().all(|card| card.goes_on);
+    // Nobody has measured that it is worth it where ranks share cores.
+    let may_pay = !shares_cores || standing.asked.always;
+    let go_on = may_pay && cards.iter().all(|card| card.goes_on);
     let pending = || Arc::new(Pending::new(calls, lives.clone(), Arc::clone(&map)));
     let pending = go_on.then(pending);
     let waiting = Waiting::new(mpi, lives, shares_cores)?;

@@ -17,6 +17,7 @@ use weft_collectives::Fault;
 use crate::across::Across;
 use crate::agreement::{self, Agreed};
 use crate::calls::{Call, Calls};
+use crate::driver;
 use crate::functions::Handle;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Outcome, Stop, code_of, say};
@@ -233,6 +234,9 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
     };
     let handle = mpi.handle(passed);
     let is_end = handle == mpi.communicators.own;
+    if is_end {
+        driver::stop();
+    }
     let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
     let gone: Vec<_> = if is_end {
         table.drain(..).collect()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where the result of a call goes that ends later. The program may free the datatype as soon as
-//! the call has begun (MPI 4.1, 5.1.9), so such data get a type of their own until the call ends: one
-//! of the program's elements, in a row. (MPI_Type_dup would call what the program has the MPI call
+//! the call has begun (MPI 4.1, 5.1.9), so such data get a type of their own until the call ends:
+//! the program's elements in a row. (MPI_Type_dup would call what the program has the MPI call
 //! when a type is copied.) Made by nonblocking, used by pending.
 
 use crate::buffers::{Bytes, Checked};

@@ -18,12 +18,13 @@
 //! all ranks decide alike without asking each other; where each rank knows only its own lengths,
 //! one that cannot be served tells the others ([`shares`]).
 //!
-//! [`nonblocking`] begins the calls that do not wait, and [`pending`] goes on with them.
+//! [`nonblocking`] begins the calls that do not wait, and [`pending`] goes on with them where
+//! [`driver`] found that it can.
 //! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
 //! in common; [`reach`] is the ranks' memory, where long data are read. [`mpi`] finds the MPI of
 //! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
 //! describe, [`lasting`] data of calls that end later, and [`parts`] blocks with places of their
-//! own; [`limits`] says how long data may be;
+//! own; [`limits`] says how long data may be; [`tally`] is a number that threads share;
 //! [`waiting`] drives the MPI while a rank waits, [`lives`] looks whether the others live, and
 //! [`turns`] offers the processor to others; [`outcome`] says how a call ends; [`calls`] are
 //! counted for `weft run`, and [`published`] for `weft top`; [`large`] is for MPIs without large
@@ -36,6 +37,7 @@ pub mod buffers;
 pub mod calls;
 pub mod communicators;
 pub mod datatypes;
+pub mod driver;
 pub mod entries;
 pub mod exchange;
 pub mod functions;
@@ -56,5 +58,6 @@ pub mod reach;
 pub mod reduction;
 pub mod served;
 pub mod shares;
+pub mod tally;
 pub mod turns;
 pub mod waiting;

@@ -9,20 +9,19 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
-use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use weft_collectives::{Fault, Nonblocking};
-use weft_mpi_abi::Abi;
-use weft_os::loaded::Loaded;
 use weft_os::map::RawMap;
 
 use crate::buffers::Bytes;
+use crate::driver;
 use crate::functions::Handle;
 use crate::lasting::Lasting;
 use crate::lives::Lives;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Stop, code_of, say};
+use crate::tally::Tally;
 
 /// A communicator's calls under way.
 #[derive(Debug)]
@@ -61,12 +60,22 @@ impl Buffers {
 #[derive(Debug)]
 struct Begun {
     request: Handle,
-    result: *mut c_int,
+    told: Arc<Told>,
     buffers: Buffers,
 }
 
-// SAFETY: the pointers are to the program's buffers and to memory of this call's own, which belong
-// to the process and not to a thread.
+/// What the MPI is told of a call, and tells of its request.
+#[derive(Debug, Default)]
+struct Told {
+    /// How it ended.
+    code: OnceLock<c_int>,
+    /// The request is gone. Some MPIs free it as soon as the program says so, others when it is
+    /// complete.
+    is_freed: OnceLock<()>,
+}
+
+// SAFETY: the pointers are to the program's buffers, which belong to the process and not to a
+// thread.
 unsafe impl Send for Begun {}
 
 /// Communicators with calls under way.
@@ -76,48 +85,12 @@ fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
     one.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How the provider is asked to call a function (crates/provider, also).
-type Ask = unsafe extern "C" fn(extern "C" fn());
+/// How many they are, to be read without the lock.
+static LISTED: Tally = Tally::zero();
 
-/// What asks it, if this process has it.
-fn provider() -> Option<Ask> {
-    static ASK: OnceLock<Option<Ask>> = OnceLock::new();
-    *ASK.get_or_init(|| {
-        let name = c"weft_also_when_idle";
-        let function = Loaded::with(name)?.function(name)?;
-        // SAFETY: the name is our own, and this is its type.
-        Some(unsafe { mem::transmute::<*mut c_void, Ask>(function.as_ptr()) })
-    })
-}
-
-/// MPI_THREAD_MULTIPLE of an interface.
-const fn any_thread(abi: Abi) -> c_int {
-    match abi {
-        Abi::OpenMpi | Abi::Mpich => 3,
-        Abi::Standard => 4096,
-    }
-}
-
-/// Whether calls would go on by themselves in this process. Where any thread may call the MPI,
-/// MPICH and its relatives read queues under a lock that MPI_Grequest_complete takes, too (seen:
-/// MPICH 5.0.2 ends the program).
-pub fn can_go_on(mpi: &Mpi) -> bool {
-    let mut level = 0;
-    // SAFETY: a place of ours.
-    let code = unsafe { (mpi.functions.thread_level)(&mut level) };
-    let is_free = mpi.abi == Abi::OpenMpi || (code == 0 && level < any_thread(mpi.abi));
-    is_free && provider().is_some()
-}
-
-/// Has the provider call us from now on. Set-up.
-fn begin_to_go_on() {
-    static BEGUN: OnceLock<()> = OnceLock::new();
-    BEGUN.get_or_init(|| {
-        if let Some(ask) = provider() {
-            // SAFETY: the function lives as long as the process.
-            unsafe { ask(go_on) };
-        }
-    });
+/// Whether calls go on by themselves in this process. Set-up.
+pub fn can_go_on(mpi: &'static Mpi) -> bool {
+    driver::can_go_on(mpi, go_on)
 }
 
 impl Pending {
@@ -143,7 +116,6 @@ impl Pending {
         mpi: &'static Mpi,
         begin: impl FnOnce(&mut Nonblocking) -> Result<Buffers, Stop>,
     ) -> Result<Handle, Stop> {
-        begin_to_go_on();
         let mut calls = lock(&self.0);
         // Before the call is begun, which cannot be taken back.
         let mut begun = Begun::new(mpi)?;
@@ -159,7 +131,9 @@ impl Pending {
         let ended = calls.go_on();
         if !calls.begun.is_empty() && !calls.is_listed {
             calls.is_listed = true;
-            lock(&UNDER_WAY).push(Arc::clone(self));
+            let mut listed = lock(&UNDER_WAY);
+            listed.push(Arc::clone(self));
+            LISTED.set(listed.len());
         }
         drop(calls);
         ended
@@ -201,14 +175,16 @@ impl Calls {
     }
 }
 
-/// Goes on with all calls under way. Called by the provider when it has nothing to tell the MPI.
+/// Goes on with all calls under way. Called by the provider when it has nothing to tell the MPI,
+/// in whatever thread reads a queue of it.
 extern "C" fn go_on() {
+    driver::note_run();
+    if LISTED.is_zero() || !driver::may_go_on() {
+        return;
+    }
     let Ok(mut listed) = UNDER_WAY.try_lock() else {
         return;
     };
-    if listed.is_empty() {
-        return;
-    }
     let mut ended = Vec::new();
     listed.retain(|pending| {
         let Ok(mut calls) = pending.0.try_lock() else {
@@ -218,6 +194,7 @@ extern "C" fn go_on() {
         calls.is_listed = !calls.begun.is_empty();
         calls.is_listed
     });
+    LISTED.set(listed.len());
     drop(listed);
     if let Some(mpi) = mpi::of_this_process() {
         ended
@@ -232,21 +209,21 @@ impl Begun {
     /// # Errors
     /// [`Stop::Code`].
     fn new(mpi: &Mpi) -> Result<Self, Stop> {
-        let result = Box::into_raw(Box::new(0));
+        let told = Arc::new(Told::default());
+        let handed = Arc::into_raw(Arc::clone(&told)).cast_mut().cast();
         let mut request = 0;
-        // SAFETY: functions of the standard's types, and a place of ours; the MPI hands `result`
+        // SAFETY: functions of the standard's types, and a place of ours; the MPI hands `handed`
         // back to them.
-        let code = unsafe {
-            (mpi.functions.start_request)(query, free, cancel, result.cast(), &mut request)
-        };
+        let code =
+            unsafe { (mpi.functions.start_request)(query, free, cancel, handed, &mut request) };
         if code != 0 {
-            // SAFETY: nobody else has it.
-            drop(unsafe { Box::from_raw(result) });
+            // SAFETY: the MPI has not taken it.
+            unsafe { free(handed) };
             return Err(Stop::Code(code));
         }
         Ok(Self {
             request: mpi.handle(request),
-            result,
+            told,
             buffers: Buffers::NONE,
         })
     }
@@ -274,11 +251,10 @@ impl Begun {
             },
             (Err(fault), _) => code_of(mpi, fault),
         };
-        // SAFETY: ours until the request is complete, and then the MPI's; a request that is
-        // completed once.
-        unsafe {
-            self.result.write(code);
-            (mpi.functions.complete_request)(self.request);
+        self.told.code.get_or_init(|| code);
+        if self.told.is_freed.get().is_none() {
+            // SAFETY: our own request, which is there, and is completed once.
+            unsafe { (mpi.functions.complete_request)(self.request) };
         }
     }
 }
@@ -292,9 +268,9 @@ unsafe extern "C" fn query(result: *mut c_void, status: *mut c_void) -> c_int {
     unsafe {
         (mpi.functions.set_elements)(status, mpi.datatypes.byte, 0);
         (mpi.functions.set_cancelled)(status, 0);
-        match *result.cast::<c_int>() {
-            0 => 0,
-            code => {
+        match (*result.cast::<Told>()).code.get() {
+            None | Some(0) => 0,
+            Some(&code) => {
                 (mpi.functions.call_error_handler)(mpi.communicators.world, code);
                 code
             }
@@ -305,7 +281,8 @@ unsafe extern "C" fn query(result: *mut c_void, status: *mut c_void) -> c_int {
 /// The request goes.
 unsafe extern "C" fn free(result: *mut c_void) -> c_int {
     // SAFETY: what `new` handed in; the MPI frees a request once.
-    drop(unsafe { Box::from_raw(result.cast::<c_int>()) });
+    let told = unsafe { Arc::from_raw(result.cast::<Told>()) };
+    told.is_freed.get_or_init(|| ());
     0
 }
 

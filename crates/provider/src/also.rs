@@ -3,29 +3,98 @@
 //! libweft-mpi.so (crates/intercept), which finds `weft_also_when_idle` here by its name. Called by
 //! cq, without a lock.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use weft_fabric_sys::errno::FI_EAGAIN;
+
+use crate::waiter::Waiter;
 
 /// What is called; set once in a process.
 static ALSO: OnceLock<extern "C" fn()> = OnceLock::new();
 
 /// From now on calls a function whenever a completion queue is read that has nothing, in whatever
-/// thread reads it. The function lives as long as the process, does not wait, and may be called by
-/// several threads at a time. The first one stays.
+/// thread reads it; and now and then when it has something, so that a queue that always has holds
+/// nothing up. Not for queues on which one can sleep: there nobody reads while the others go on.
+/// The function lives as long as the process, does not wait, and may be called by several threads
+/// at a time. The first one stays; answers whether this is it.
 // SAFETY: a name of our own, which only libweft-mpi.so looks for.
 #[unsafe(no_mangle)]
-extern "C" fn weft_also_when_idle(function: extern "C" fn()) {
-    ALSO.get_or_init(|| function);
+extern "C" fn weft_also_when_idle(function: extern "C" fn()) -> bool {
+    std::ptr::fn_addr_eq(*ALSO.get_or_init(|| function), function)
+}
+
+/// Reads that find something, of which one calls the function. Chosen: a call of it takes some
+/// nanoseconds, and a read that finds something takes some tens.
+const READS_PER_CALL: u32 = 64;
+
+thread_local! {
+    /// Those reads of this thread.
+    static READS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Answers what a read of a queue answers, and calls the function if that was nothing. Fast path.
 #[inline(always)]
-pub fn unless_idle(read: isize) -> isize {
-    if read == -(FI_EAGAIN as isize)
-        && let Some(function) = ALSO.get()
+pub fn unless_idle(waiter: &Waiter, read: isize) -> isize {
+    if let Some(function) = ALSO.get()
+        && !waiter.may_block()
     {
-        function();
+        let is_idle = read == -(FI_EAGAIN as isize);
+        if is_idle || is_turn() {
+            function();
+        }
     }
     read
+}
+
+/// Whether this read that found something is one that calls. Fast path.
+#[inline(always)]
+fn is_turn() -> bool {
+    let reads = READS.get().wrapping_add(1);
+    READS.set(reads);
+    reads % READS_PER_CALL == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use weft_fabric_sys::eq::{FI_WAIT_FD, FI_WAIT_NONE};
+
+    use super::*;
+    use crate::wait_set::Calls;
+
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+
+    extern "C" fn count() {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    extern "C" fn other() {
+        CALLS.fetch_add(1_000_000, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_function_is_called_by_reads_of_queues_that_nobody_sleeps_on() {
+        let calls = Calls {
+            try_wait: |_| 0,
+            has_event: |_| false,
+            wake_up: |_| {},
+        };
+        let waiter = |object| Waiter::new(object, calls).expect("a waiter");
+        let (plain, sleeping) = (waiter(FI_WAIT_NONE), waiter(FI_WAIT_FD));
+        let nothing = -(FI_EAGAIN as isize);
+        assert_eq!(unless_idle(&plain, nothing), nothing);
+        assert!(weft_also_when_idle(count), "the first one");
+        assert!(weft_also_when_idle(count), "it is still that one");
+        assert!(!weft_also_when_idle(other), "there is one");
+        unless_idle(&sleeping, nothing);
+        assert_eq!(CALLS.load(Ordering::Relaxed), 0);
+        unless_idle(&plain, nothing);
+        assert_eq!(CALLS.load(Ordering::Relaxed), 1);
+        for _ in 0..2 * READS_PER_CALL {
+            assert_eq!(unless_idle(&plain, 1), 1);
+        }
+        assert_eq!(CALLS.load(Ordering::Relaxed), 3);
+    }
 }

@@ -187,11 +187,11 @@ pub(crate) unsafe extern "C" fn read<L: Lock, E: Entry>(
     entries: *mut c_void,
     count: usize,
 ) -> isize {
-    // SAFETY: this table belongs to queues of this kind of lock and format only; the arguments are
-    // fi_cq_read's.
-    also::unless_idle(errno::count_code(unsafe {
-        opened::<Queue<L>>(queue).read::<E>(entries.cast(), count, ptr::null_mut())
-    }))
+    // SAFETY: this table belongs to queues of this kind of lock and format only.
+    let queue = unsafe { opened::<Queue<L>>(queue) };
+    // SAFETY: the arguments are fi_cq_read's.
+    let read = unsafe { queue.read::<E>(entries.cast(), count, ptr::null_mut()) };
+    also::unless_idle(&queue.waiter, errno::count_code(read))
 }
 
 pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
@@ -200,11 +200,11 @@ pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
     count: usize,
     sources: *mut RawFiAddr,
 ) -> isize {
-    // SAFETY: the arguments are fi_cq_readfrom's, and the table with this function belongs to
-    // objects of this kind of lock.
-    also::unless_idle(errno::count_code(unsafe {
-        opened::<Queue<L>>(queue).read::<E>(entries.cast(), count, sources)
-    }))
+    // SAFETY: the table with this function belongs to objects of this kind of lock.
+    let queue = unsafe { opened::<Queue<L>>(queue) };
+    // SAFETY: the arguments are fi_cq_readfrom's.
+    let read = unsafe { queue.read::<E>(entries.cast(), count, sources) };
+    also::unless_idle(&queue.waiter, errno::count_code(read))
 }
 
 pub(crate) unsafe extern "C" fn read_error<L: Lock>(

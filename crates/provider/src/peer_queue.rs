@@ -10,12 +10,13 @@ use std::ffi::c_void;
 
 use weft_endpoint::{Completion, Error};
 use weft_fabric_sys::cq::{FiCqErrEntry, FidCq};
+use weft_fabric_sys::errno::FI_EAGAIN;
 use weft_fabric_sys::peer::FidPeerCq;
 
 use crate::cq::{self, Queue};
 use crate::lock::Lock;
 use crate::object::opened;
-use crate::{errno, host};
+use crate::{also, errno, host};
 
 /// Completions that are taken from the endpoint crate at a time. Chosen: a few hundred bytes of
 /// stack each.
@@ -45,7 +46,11 @@ pub(crate) unsafe extern "C" fn progress<L: Lock>(
             .for_each(|completion| write(queue.owner(), completion));
         match answer {
             Ok(count) if count == BATCH => {}
-            Ok(_) | Err(Error::Again) => return 0,
+            Ok(_) => return also::unless_idle(&queue.waiter, 0),
+            Err(Error::Again) => {
+                also::unless_idle(&queue.waiter, -(FI_EAGAIN as isize));
+                return 0;
+            }
             Err(Error::ErrorAvailable) => write_error(queue),
             Err(error) => return -(errno::number(error) as isize),
         }
