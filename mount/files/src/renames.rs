@@ -156,6 +156,11 @@ impl Renames {
     /// Does what is left of a rename that was begun here.
     async fn go_on(&self, left: &mut Left, seen: Option<(Found, Found)>) -> Result<(), Fault> {
         let key = self.key(&left.id);
+        if seen.is_none() {
+            // Before anything is looked at: who has taken it over meanwhile may have finished it,
+            // and what was seen then would not be so any more.
+            left.hold.show(&self.ways).await?;
+        }
         let mut moving = Move {
             ways: &self.ways,
             prefix: &self.prefix,

@@ -308,6 +308,67 @@ fn record_as_specified_is_finished_and_what_others_wrote_stays() {
 }
 
 #[test]
+fn object_that_somebody_wrote_at_the_new_name_is_no_copy_if_it_has_another_length() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    store.plant("p/a/x", "a long content");
+    let mount = Mount::of(&store);
+    let planted = Arc::clone(&store);
+    let plant = async move { planted.plant("p/b/x", "short") };
+    store.faults().before(Operation::Copy, 0, plant);
+    let _ = mount.rename("a", "b");
+    assert!(!has_records(&store));
+    assert_eq!(store.content("p/a/x").unwrap(), "a long content");
+    assert_eq!(store.content("p/b/x").unwrap(), "short");
+    let told = told().join("\n");
+    assert!(told.contains("`p/a/x` was not moved to `p/b/x`"), "{told}");
+}
+
+#[test]
+fn mount_that_comes_back_removes_nothing_if_another_one_has_finished_meanwhile() {
+    let _one = alone();
+    let moments = [
+        (Operation::Put, 0),
+        (Operation::Head, 0),
+        (Operation::List, 0),
+        (Operation::List, 1),
+        (Operation::Delete, 0),
+    ];
+    for moment in moments {
+        let store = Arc::new(MemoryStore::new());
+        store.tag_contents();
+        store.plant("p/a/x", "content");
+        let mount = Mount::of(&store);
+        store
+            .faults()
+            .fail(Operation::Delete, 0, Failure::Unreachable);
+        assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
+        // It tries again; meanwhile another mount finishes, and the folder gets its old name back.
+        let other = Arc::clone(&store);
+        let finish = async move {
+            let is_record = |key: &String| key.contains("/.weft-renames/");
+            let is_held = other.keys().iter().any(|key| key.ends_with(".holder"));
+            if is_held {
+                return;
+            }
+            other
+                .keys()
+                .iter()
+                .filter(|key| is_record(key))
+                .for_each(|key| other.uproot(key));
+            other.uproot("p/b/x");
+            other.plant("p/a/x", "content");
+        };
+        store.faults().before(moment.0, moment.1, finish);
+        wait_for("nobody tries again", || !has_records(&store));
+        let left = store.content("p/a/x").or(store.content("p/b/x"));
+        assert_eq!(left.as_deref(), Some(&b"content"[..]), "{moment:?}");
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!has_records(&store));
+    }
+}
+
+#[test]
 fn records_that_are_strange_are_left_alone_and_told_of() {
     let _one = alone();
     let store = Arc::new(MemoryStore::new());

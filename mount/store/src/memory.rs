@@ -6,6 +6,7 @@ mod faults;
 mod operations;
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -29,6 +30,8 @@ struct Inner {
     uploads: BTreeMap<String, OpenUpload>,
     /// Counts writes: each gets a tag and a time of its own.
     writes: u64,
+    /// Equal contents have equal tags, as at S3 where nothing is encrypted.
+    has_tags_of_contents: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -49,6 +52,11 @@ impl MemoryStore {
     /// An empty bucket.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// From now on equal contents get equal tags, as at S3.
+    pub fn tag_contents(&self) {
+        self.inner().has_tags_of_contents = true;
     }
 
     /// Writes an object beside the trait, uncounted and without faults: somebody else's write.
@@ -96,7 +104,13 @@ impl MemoryStore {
 impl Inner {
     fn write(&mut self, key: &str, body: Bytes, about: Metadata) -> ETag {
         self.writes += 1;
-        let etag = ETag::new(&format!("\"{:08x}\"", self.writes));
+        let mut number = self.writes;
+        if self.has_tags_of_contents {
+            let mut hasher = DefaultHasher::new();
+            body.hash(&mut hasher);
+            number = hasher.finish();
+        }
+        let etag = ETag::new(&format!("\"{number:08x}\""));
         let info = ObjectInfo {
             size_bytes: body.len() as u64,
             etag: etag.clone(),

@@ -104,7 +104,11 @@ impl Hold {
         }
     }
 
-    async fn show(&mut self, ways: &Ways) -> Result<(), Fault> {
+    /// Shows that the holder lives.
+    ///
+    /// # Errors
+    /// `Busy` where another mount has taken the record over; what the store said.
+    pub async fn show(&mut self, ways: &Ways) -> Result<(), Fault> {
         let at = Instant::now();
         let body = Body {
             version: VERSION,

@@ -179,14 +179,12 @@ impl Move<'_> {
             }
             // A copy can have an entity tag of its own.
             Some(to) => {
-                let is_since = self.written.is_some_and(|written| {
-                    let is_as_long = to.size_bytes == object.size_bytes;
-                    to.modified > written || (to.modified == written && is_as_long)
-                });
-                if is_since {
+                let is_as_long = to.size_bytes == object.size_bytes;
+                let is_since = |written| seconds(to.modified) >= seconds(written);
+                if is_as_long && self.written.is_some_and(is_since) {
                     Verdict::IsCopied
                 } else {
-                    Verdict::Stays("somebody else wrote the new name before")
+                    Verdict::Stays("somebody else wrote the new name")
                 }
             }
         }
@@ -211,6 +209,12 @@ impl Move<'_> {
         };
         tasks.spawn_on(copy, &self.ways.runtime);
     }
+}
+
+/// Some stores say in listings alone when within a second something was written.
+fn seconds(at: SystemTime) -> u64 {
+    at.duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 type Tasks = JoinSet<Result<Ended, StoreError>>;

@@ -2,6 +2,8 @@
 //! Which requests of a [`MemoryStore`](super::MemoryStore) fail, and how many came.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::pin::Pin;
 
 use crate::error::{Failure, StoreError};
 
@@ -56,12 +58,26 @@ impl Operation {
     }
 }
 
+/// What comes before a request is answered.
+type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+#[derive(Default)]
+struct Befores(Vec<(Operation, u64, Before)>);
+
+impl fmt::Debug for Befores {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} requests", self.0.len())
+    }
+}
+
 /// The plan of failures, and the count of requests.
 #[derive(Debug, Default)]
 pub struct Faults {
     planned: VecDeque<(Operation, u64, Failure)>,
     /// Requests that are done, and whose answers are lost.
     unheard: VecDeque<(Operation, u64)>,
+    /// Requests that wait until something else has happened.
+    befores: Befores,
     /// After so many requests the store is away: the last one is done or not, and not answered.
     away_after: Option<(u64, bool)>,
     counts: BTreeMap<Operation, u64>,
@@ -82,6 +98,27 @@ impl Faults {
     pub fn lose_answer(&mut self, operation: Operation, skipped: u64) {
         let at = self.count(operation) + skipped + 1;
         self.unheard.push_back((operation, at));
+    }
+
+    /// The request of this kind that comes after `skipped` others waits for `before`: a pause, or
+    /// what somebody else does in between.
+    pub fn before(
+        &mut self,
+        operation: Operation,
+        skipped: u64,
+        before: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let at = self.count(operation) + skipped + 1;
+        self.befores.0.push((operation, at, Box::pin(before)));
+    }
+
+    /// What the request that was just counted waits for.
+    pub(super) fn take_before(&mut self, operation: Operation) -> Option<Before> {
+        let count = self.count(operation);
+        let is_due =
+            |planned: &(Operation, u64, Before)| (planned.0, planned.1) == (operation, count);
+        let at = self.befores.0.iter().position(is_due)?;
+        Some(self.befores.0.swap_remove(at).2)
     }
 
     /// The store answers `count` requests more, then none: as if the client were killed. Of the
@@ -105,6 +142,7 @@ impl Faults {
         self.away_after = None;
         self.planned.clear();
         self.unheard.clear();
+        self.befores.0.clear();
     }
 
     /// How many requests came in all.

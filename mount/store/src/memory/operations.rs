@@ -17,20 +17,20 @@ const LEAST_PART_BYTES: usize = 5 << 20;
 #[async_trait]
 impl Objects for MemoryStore {
     async fn head(&self, key: &str) -> Result<ObjectInfo, StoreError> {
-        self.faults().meet(Operation::Head, key)?;
+        self.meet(Operation::Head, key).await?;
         let inner = self.inner();
         Ok(inner.find(Operation::Head, key)?.info.clone())
     }
 
     async fn describe(&self, key: &str) -> Result<(ObjectInfo, Metadata), StoreError> {
-        self.faults().meet(Operation::Head, key)?;
+        self.meet(Operation::Head, key).await?;
         let inner = self.inner();
         let object = inner.find(Operation::Head, key)?;
         Ok((object.info.clone(), object.about.clone()))
     }
 
     async fn get(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {
-        self.faults().meet(Operation::Get, key)?;
+        self.meet(Operation::Get, key).await?;
         let body = {
             let inner = self.inner();
             inner.find_same(Operation::Get, key, etag)?.body.clone()
@@ -49,7 +49,7 @@ impl Objects for MemoryStore {
     }
 
     async fn list(&self, request: &ListRequest) -> Result<Page, StoreError> {
-        self.faults().meet(Operation::List, &request.prefix)?;
+        self.meet(Operation::List, &request.prefix).await?;
         let knows_middles = !self.faults().knows_no_middle();
         let inner = self.inner();
         let mut page = Page::default();
@@ -95,7 +95,7 @@ impl Objects for MemoryStore {
         about: &Metadata,
         when: &Condition,
     ) -> Result<ETag, StoreError> {
-        self.faults().meet(Operation::Put, key)?;
+        self.meet(Operation::Put, key).await?;
         let etag = {
             let mut inner = self.inner();
             inner.hold(Operation::Put, key, when)?;
@@ -106,7 +106,7 @@ impl Objects for MemoryStore {
     }
 
     async fn delete(&self, key: &str, when: &Condition) -> Result<(), StoreError> {
-        self.faults().meet(Operation::Delete, key)?;
+        self.meet(Operation::Delete, key).await?;
         let mut inner = self.inner();
         inner.hold(Operation::Delete, key, when)?;
         inner.objects.remove(key);
@@ -121,7 +121,7 @@ impl Objects for MemoryStore {
         to: &str,
         when: &Condition,
     ) -> Result<ETag, StoreError> {
-        self.faults().meet(Operation::Copy, to)?;
+        self.meet(Operation::Copy, to).await?;
         let mut inner = self.inner();
         let source = inner.find_same(Operation::Copy, from, etag)?.clone();
         inner.hold(Operation::Copy, to, when)?;
@@ -133,6 +133,18 @@ impl Objects for MemoryStore {
 }
 
 impl MemoryStore {
+    /// Counts one request, which may have to wait, or to fail.
+    async fn meet(&self, operation: Operation, key: &str) -> Result<(), StoreError> {
+        let (met, before) = {
+            let mut faults = self.faults();
+            (faults.meet(operation, key), faults.take_before(operation))
+        };
+        if let Some(before) = before {
+            before.await;
+        }
+        met
+    }
+
     fn add_part(
         &self,
         operation: Operation,
@@ -162,7 +174,7 @@ impl MemoryStore {
 #[async_trait]
 impl Uploads for MemoryStore {
     async fn begin_with(&self, key: &str, about: &Metadata) -> Result<Upload, StoreError> {
-        self.faults().meet(Operation::Begin, key)?;
+        self.meet(Operation::Begin, key).await?;
         let mut inner = self.inner();
         inner.writes += 1;
         let id = format!("upload-{}", inner.writes);
@@ -179,7 +191,7 @@ impl Uploads for MemoryStore {
     }
 
     async fn send(&self, upload: &Upload, number: u32, body: Bytes) -> Result<Part, StoreError> {
-        self.faults().meet(Operation::Send, &upload.key)?;
+        self.meet(Operation::Send, &upload.key).await?;
         self.add_part(Operation::Send, upload, number, body)
     }
 
@@ -190,7 +202,7 @@ impl Uploads for MemoryStore {
         source: (&str, &ETag),
         range: Range,
     ) -> Result<Part, StoreError> {
-        self.faults().meet(Operation::CopyPart, &upload.key)?;
+        self.meet(Operation::CopyPart, &upload.key).await?;
         let body = {
             let inner = self.inner();
             let object = inner.find_same(Operation::CopyPart, source.0, source.1)?;
@@ -205,7 +217,7 @@ impl Uploads for MemoryStore {
         parts: &[Part],
         when: &Condition,
     ) -> Result<ETag, StoreError> {
-        self.faults().meet(Operation::Complete, &upload.key)?;
+        self.meet(Operation::Complete, &upload.key).await?;
         let mut inner = self.inner();
         inner.hold(Operation::Complete, &upload.key, when)?;
         let refuse = |message: &str| {
@@ -240,7 +252,7 @@ impl Uploads for MemoryStore {
     }
 
     async fn abort(&self, upload: &Upload) -> Result<(), StoreError> {
-        self.faults().meet(Operation::Abort, &upload.key)?;
+        self.meet(Operation::Abort, &upload.key).await?;
         self.inner().uploads.remove(&upload.id);
         Ok(())
     }
