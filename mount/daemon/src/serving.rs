@@ -11,7 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::{Session as SessionMark, Stage};
 use weft_files::staging::ways::Ways;
-use weft_files::{BucketFiles, Job, JobStore, PATIENCE, Settings, Writes};
+use weft_files::{BucketFiles, Job, JobStore, Settings, Times, Writes};
 use weft_s3::Bucket;
 use weft_store::{ListRequest, Objects, Store};
 
@@ -118,7 +118,7 @@ fn files(
     }
     let files = Arc::new(files);
     if !options.access.read_only {
-        files.finish_renames(PATIENCE);
+        files.finish_renames(Times::default());
     }
     if let Some((_, asked)) = joined {
         joining::answer(runtime.handle(), Arc::clone(&files), asked);

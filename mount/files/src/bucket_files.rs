@@ -22,6 +22,7 @@ use crate::names;
 use crate::nodes::Body;
 use crate::open_files::OpenFiles;
 use crate::open_names;
+use crate::renames::hold::Times;
 use crate::search;
 use crate::sources::Disk;
 use crate::version::Version;
@@ -68,10 +69,10 @@ impl BucketFiles {
         self
     }
 
-    /// Finishes the renames of folders that other mounts left, once nobody went on with them for
-    /// `patience`; looks for them now, and when a listing shows some.
-    pub fn finish_renames(&self, patience: Duration) {
-        self.core.renames.watch_from_now(patience);
+    /// Finishes the renames of folders that other mounts left; looks for them now, and when a
+    /// listing shows some.
+    pub fn finish_renames(&self, times: Times) {
+        self.core.renames.watch_from_now(times);
     }
 
     /// Asks the other mounts of a job; `store` is the one of [`BucketFiles::new`].

@@ -81,5 +81,5 @@ pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
 pub use names::HIDDEN;
 pub use open_files::{Mode, Opened, Place, resize_open};
-pub use renames::PATIENCE;
+pub use renames::hold::Times;
 pub use sources::Disk;

@@ -20,17 +20,13 @@ use weft_store::{Condition, ObjectInfo, Range};
 
 use crate::fault::{Fault, Reason};
 use crate::names::{self, RENAMES};
-use crate::renames::hold::Hold;
+use crate::renames::hold::{Hold, Times};
 use crate::renames::moving::{Found, Move};
 use crate::renames::record::{MOST_BYTES, Moved, Record, Removed};
 use crate::staging::stage::{Stage, new_id, refused};
 use crate::staging::ways::Ways;
 
-/// Specified: a record that nobody worked on for so long was left.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-/// Chosen: the first pause before what broke off is tried again; each is twice as long.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Chosen: the longest.
+/// Chosen: the longest pause before what broke off is tried again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The renames of one mount.
@@ -50,8 +46,9 @@ struct State {
     is_trying: bool,
     /// The names of records that this mount works on.
     mine: Vec<String>,
-    /// How long others' records must be still; none where this mount does not look for them.
-    patience: Option<Duration>,
+    times: Times,
+    /// This mount looks for others' records.
+    may_watch: bool,
     /// Somebody looks at others' records.
     is_watching: bool,
 }
@@ -169,7 +166,9 @@ impl Renames {
             written: None,
             tell: self.tell,
         };
-        let moved = match moving.run(&mut left.hold, seen).await {
+        let times = self.state().times;
+        let work = moving.run(seen);
+        let moved = match left.hold.during(&self.ways, &times, work).await {
             Ok(()) => end(&self.ways, &key, &left.hold).await,
             Err(fault) => Err(fault),
         };
@@ -208,7 +207,7 @@ impl Renames {
         }
         let renames = Arc::clone(self);
         self.ways.runtime.spawn(async move {
-            let mut pause = PAUSE;
+            let mut pause = renames.state().times.pause;
             loop {
                 tokio::time::sleep(pause).await;
                 let finished = renames.finish_left().await;
@@ -230,7 +229,12 @@ async fn end(ways: &Ways, key: &str, hold: &Hold) -> Result<(), Fault> {
 }
 
 /// Finishes a rename that this mount now holds, whoever began it.
-async fn finish(ways: &Ways, key: &str, mut hold: Hold, tell: fn(&str)) -> Result<(), Fault> {
+async fn finish(
+    ways: &Ways,
+    key: &str,
+    (mut hold, times): (Hold, Times),
+    tell: fn(&str),
+) -> Result<(), Fault> {
     let Some(info) = ways.store.find(key).await? else {
         return Ok(hold.end(ways).await?);
     };
@@ -244,7 +248,7 @@ async fn finish(ways: &Ways, key: &str, mut hold: Hold, tell: fn(&str)) -> Resul
         written: None,
         tell,
     };
-    moving.run(&mut hold, None).await?;
+    hold.during(ways, &times, moving.run(None)).await?;
     end(ways, key, &hold).await?;
     tell(&format!(
         "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
@@ -286,7 +290,7 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
             // Another mount has taken it over.
             return std::fs::remove_file(note).map_err(|error| refused(&error, note));
         };
-        match finish(ways, &key, hold, tell).await {
+        match finish(ways, &key, (hold, Times::default()), tell).await {
             Err(fault) if fault.reason == Reason::Invalid => {
                 tell(&format!("`{key}` is left alone: {fault}"));
             }

@@ -13,13 +13,26 @@ use tokio::runtime::Runtime;
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::Stage;
 use weft_files::staging::ways::Ways;
-use weft_files::{BucketFiles, FolderEntry, Name, Publish, Reason, Settings, Writes};
+use weft_files::{BucketFiles, FolderEntry, Name, Publish, Reason, Settings, Times, Writes};
 use weft_store::memory::{MemoryStore, Operation};
 use weft_store::{Failure, Objects};
 
 const ROOT: u64 = 1;
 /// How long records must be still before another mount finishes them, here.
 const PATIENCE: Duration = Duration::from_millis(60);
+const TIMES: Times = Times {
+    patience: PATIENCE,
+    heartbeat: Duration::from_millis(5),
+    least_sure: Duration::from_millis(20),
+    pause: Duration::from_millis(10),
+};
+/// The same where requests are slow.
+const SLOW_TIMES: Times = Times {
+    patience: Duration::from_millis(600),
+    heartbeat: Duration::from_millis(50),
+    least_sure: Duration::from_millis(300),
+    pause: Duration::from_millis(100),
+};
 const ID: &str = "00000000000000000000000000000000000000aa";
 
 /// What was told, by all mounts of the test that runs: one at a time.
@@ -173,7 +186,7 @@ fn recover_elsewhere(store: &Arc<MemoryStore>, dead: Mount) {
     dead.die(&nowhere);
     store.faults().clear();
     let other = Mount::of(store);
-    other.files.finish_renames(PATIENCE);
+    other.files.finish_renames(TIMES);
     wait_for("a record is left", || !has_records(store));
 }
 
@@ -284,7 +297,7 @@ fn record_as_specified_is_finished_and_what_others_wrote_stays() {
     store.plant("p/a/changed", "since");
     store.plant("p/b/copied", "copied");
     let mount = Mount::of(&store);
-    mount.files.finish_renames(PATIENCE);
+    mount.files.finish_renames(TIMES);
     wait_for("the record is left", || !has_records(&store));
     let now = contents(&store);
     let now: Vec<(&str, &[u8])> = now.iter().map(|(key, body)| (&**key, &**body)).collect();
@@ -369,6 +382,66 @@ fn mount_that_comes_back_removes_nothing_if_another_one_has_finished_meanwhile()
 }
 
 #[test]
+fn copies_that_take_longer_than_others_wait_are_not_taken_over() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    plant(&store, false);
+    let new = moved(&contents(&store));
+    let (mount, other) = (Mount::of(&store), Mount::of(&store));
+    mount.files.finish_renames(SLOW_TIMES);
+    let slow = || async { tokio::time::sleep(SLOW_TIMES.patience * 3).await };
+    for copy in 0..4 {
+        store.faults().before(Operation::Copy, copy, slow());
+    }
+    // The answer to one heartbeat is lost; the first PUT is the record's.
+    store.faults().lose_answer(Operation::Put, 2);
+    std::thread::scope(|scope| {
+        let renamed = scope.spawn(|| mount.rename("a", "b"));
+        wait_for("there is no record", || has_records(&store));
+        other.files.finish_renames(SLOW_TIMES);
+        assert_eq!(renamed.join().unwrap(), Ok(()));
+    });
+    assert_eq!(contents(&store), new);
+    assert_eq!(store.faults().count(Operation::Copy), 4);
+}
+
+#[test]
+fn mount_that_may_have_lost_its_hold_drops_the_requests_that_it_waits_for() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    store.plant("p/a/x", "content");
+    let mount = Mount::of(&store);
+    mount.files.finish_renames(SLOW_TIMES);
+    wait_for("nobody looks", || {
+        store.faults().count(Operation::List) == 1
+    });
+    let slow = async { tokio::time::sleep(SLOW_TIMES.patience * 3).await };
+    store.faults().before(Operation::Delete, 0, slow);
+    // The record is written, and no heartbeat; nor does it come back before the end.
+    for put in 1..100 {
+        store
+            .faults()
+            .fail(Operation::Put, put, Failure::Unreachable);
+    }
+    let began = Instant::now();
+    assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
+    assert!(
+        began.elapsed() < SLOW_TIMES.patience,
+        "{:?}",
+        began.elapsed()
+    );
+    assert!(
+        store.faults().count(Operation::Delete) == 1,
+        "the deletion was not on its way"
+    );
+    std::thread::sleep(SLOW_TIMES.patience * 4);
+    assert!(store.content("p/a/x").is_some());
+    store.faults().clear();
+    wait_for("nobody tries again", || !has_records(&store));
+    assert_eq!(store.keys(), ["p/b/x"]);
+}
+
+#[test]
 fn records_that_are_strange_are_left_alone_and_told_of() {
     let _one = alone();
     let store = Arc::new(MemoryStore::new());
@@ -377,7 +450,7 @@ fn records_that_are_strange_are_left_alone_and_told_of() {
     store.plant("p/.weft-renames/ffff.holder", "of no record");
     store.plant("p/f", "f");
     let mount = Mount::of(&store);
-    mount.files.finish_renames(PATIENCE);
+    mount.files.finish_renames(TIMES);
     wait_for("nothing is told", || {
         told()
             .iter()
@@ -403,7 +476,10 @@ fn mount_that_shows_that_it_lives_keeps_its_record() {
     let store = Arc::new(MemoryStore::new());
     plant_record(&store);
     let mount = Mount::of(&store);
-    mount.files.finish_renames(Duration::from_millis(400));
+    mount.files.finish_renames(Times {
+        patience: Duration::from_millis(400),
+        ..TIMES
+    });
     let holder = format!("p/.weft-renames/{ID}.holder");
     for heartbeat in 0..15 {
         std::thread::sleep(Duration::from_millis(100));
@@ -426,7 +502,7 @@ fn mounts_that_look_at_one_record_at_once_finish_it_once() {
         plant_record(&store);
         let mounts = [(); 4].map(|()| Mount::of(&store));
         for mount in &mounts {
-            mount.files.finish_renames(PATIENCE);
+            mount.files.finish_renames(TIMES);
         }
         wait_for("the record is left", || !has_records(&store));
         assert_eq!(store.keys(), ["p/b/x"]);
@@ -440,7 +516,7 @@ fn listing_of_the_mounts_own_folder_shows_that_there_are_records() {
     let store = Arc::new(MemoryStore::new());
     store.plant("p/f", "f");
     let mount = Mount::of(&store);
-    mount.files.finish_renames(PATIENCE);
+    mount.files.finish_renames(TIMES);
     let lists = || store.faults().count(Operation::List);
     wait_for("nobody looks", || lists() > 0);
     std::thread::sleep(PATIENCE * 2);

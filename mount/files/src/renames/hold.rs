@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which mount does what a record says: the one that wrote it, as long as it shows that it lives.
-//! [`crate::renames::moving`] keeps a hold while it works; [`crate::renames::watch`] takes one
+//! [`crate::renames`] keeps a hold while it works; [`crate::renames::watch`] takes one
 //! over.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -15,10 +18,30 @@ use crate::staging::ways::Ways;
 
 /// Specified: what a holder's object adds to the record's key.
 pub const ENDING: &str = ".holder";
-/// Specified: how often a holder shows that it lives.
-const HEARTBEAT: Duration = Duration::from_secs(5);
-/// Specified: a holder that could not for so long asks for nothing more.
-const LEAST_SURE: Duration = Duration::from_secs(20);
+/// How long things take, of all mounts that share a folder; specified but for the pause.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// A record that nobody worked on for so long was left.
+    pub patience: Duration,
+    /// How often a holder shows that it lives.
+    pub heartbeat: Duration,
+    /// A holder that could not for so long asks for nothing more.
+    pub least_sure: Duration,
+    /// The first pause before what broke off is tried again; each is twice as long.
+    pub pause: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            patience: Duration::from_secs(60),
+            heartbeat: Duration::from_secs(5),
+            least_sure: Duration::from_secs(20),
+            pause: Duration::from_secs(2),
+        }
+    }
+}
+
 /// Chosen: of an object that says who holds a record.
 const MOST_BYTES: u64 = 1000;
 
@@ -40,6 +63,11 @@ pub struct Hold {
     heartbeat: u64,
     /// This mount's name, for this record.
     holder: String,
+}
+
+fn unsure() -> Fault {
+    let text = "the store did not take the heartbeat for too long";
+    Fault::because(Reason::Broken, text)
 }
 
 impl Hold {
@@ -90,17 +118,40 @@ impl Hold {
         }
     }
 
-    /// Shows that the holder lives, where that was not done for a while.
+    /// Does `work`, and shows meanwhile that the holder lives. Work that this mount may not do any
+    /// more is dropped where it stands, with the requests that it waits for.
     ///
     /// # Errors
-    /// `Busy` where another mount has taken the record over, or could have by now.
-    pub async fn keep(&mut self, ways: &Ways) -> Result<(), Fault> {
-        if self.at.elapsed() < HEARTBEAT {
-            return Ok(());
-        }
-        match self.show(ways).await {
-            Err(fault) if fault.reason != Reason::Busy && self.at.elapsed() < LEAST_SURE => Ok(()),
-            shown => shown,
+    /// What `work` says; `Busy` where another mount has taken the record over; what the store said
+    /// where another one could have by now.
+    pub async fn during<T>(
+        &mut self,
+        ways: &Ways,
+        times: &Times,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        let mut work = pin!(work);
+        // Attempts that fail are not repeated at once.
+        let mut tried = self.at;
+        loop {
+            let since = self.at;
+            // Also after this host stood still.
+            let go_on = poll_fn(|context| match since.elapsed() < times.least_sure {
+                true => work.as_mut().poll(context).map(Some),
+                false => Poll::Ready(None),
+            });
+            let pause = times.heartbeat.saturating_sub(tried.elapsed());
+            match tokio::time::timeout(pause, go_on).await {
+                Ok(Some(done)) => return done,
+                Ok(None) => return Err(unsure()),
+                Err(_) => tried = Instant::now(),
+            }
+            let left = times.least_sure.saturating_sub(since.elapsed());
+            match tokio::time::timeout(left, self.show(ways)).await {
+                Ok(Err(fault)) if fault.reason == Reason::Busy => return Err(fault),
+                Ok(_) => {}
+                Err(_) => return Err(unsure()),
+            }
         }
     }
 

@@ -10,7 +10,6 @@ use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
 
 use crate::fault::{Fault, Reason, mount_ends};
 use crate::object_copies::{Source, copy_object};
-use crate::renames::hold::Hold;
 use crate::renames::record::{Moved, Record};
 use crate::staging::ways::Ways;
 
@@ -65,11 +64,7 @@ impl Move<'_> {
     ///
     /// # Errors
     /// What the store said; `Busy` where another mount goes on with it.
-    pub async fn run(
-        &mut self,
-        hold: &mut Hold,
-        mut seen: Option<(Found, Found)>,
-    ) -> Result<(), Fault> {
+    pub async fn run(&mut self, mut seen: Option<(Found, Found)>) -> Result<(), Fault> {
         for _ in 0..ROUNDS {
             let (from, to) = match seen.take() {
                 Some(seen) => seen,
@@ -85,7 +80,7 @@ impl Move<'_> {
                     )
                 }
             };
-            let (is_done, stay) = self.round(hold, &from, &to).await?;
+            let (is_done, stay) = self.round(&from, &to).await?;
             if is_done {
                 stay.iter().for_each(|line| (self.tell)(line));
                 return Ok(());
@@ -104,13 +99,8 @@ impl Move<'_> {
     }
 
     /// One round; whether all is done, and what stays.
-    async fn round(
-        &self,
-        hold: &mut Hold,
-        from: &Found,
-        to: &Found,
-    ) -> Result<(bool, Vec<String>), Fault> {
-        self.make_room(hold, to).await?;
+    async fn round(&self, from: &Found, to: &Found) -> Result<(bool, Vec<String>), Fault> {
+        self.make_room(to).await?;
         let (mut copied, mut stay) = (Vec::new(), Vec::new());
         let mut tasks = JoinSet::new();
         let mut is_whole = true;
@@ -123,7 +113,6 @@ impl Move<'_> {
                 }
                 Verdict::IsCopied => copied.push(object),
                 Verdict::Copy(info, when) => {
-                    hold.keep(self.ways).await?;
                     self.start_copy(&mut tasks, object, info.clone(), when);
                     copied.push(object);
                 }
@@ -134,7 +123,6 @@ impl Move<'_> {
             return Ok((false, stay));
         }
         for object in copied {
-            hold.keep(self.ways).await?;
             let (ways, key, etag) = (self.ways.clone(), self.from(&object.key), &object.etag);
             let etag = etag.clone();
             let remove = async move { delete_same(&ways, &key, &etag).await };
@@ -145,13 +133,12 @@ impl Move<'_> {
     }
 
     /// Removes what an empty folder has that is replaced.
-    async fn make_room(&self, hold: &mut Hold, to: &Found) -> Result<(), Fault> {
+    async fn make_room(&self, to: &Found) -> Result<(), Fault> {
         for removed in &self.record.removed {
             if to
                 .get(&removed.key)
                 .is_some_and(|info| *info.etag.as_str() == *removed.etag)
             {
-                hold.keep(self.ways).await?;
                 // What is another one by now stays.
                 delete_same(self.ways, &self.to(&removed.key), &removed.etag).await?;
             }

@@ -10,7 +10,7 @@ use weft_store::{Condition, ETag};
 
 use crate::fault::{Fault, Reason};
 use crate::names::RENAMES;
-use crate::renames::hold::{ENDING, Hold};
+use crate::renames::hold::{ENDING, Hold, Times};
 use crate::renames::{Renames, finish, moving};
 use crate::staging::stage::new_id;
 
@@ -29,10 +29,12 @@ struct Seen {
 type All = HashMap<String, Seen>;
 
 impl Renames {
-    /// From now on this mount finishes what others left, once it was still for `patience`; the
-    /// first look is now.
-    pub fn watch_from_now(self: &Arc<Self>, patience: Duration) {
-        self.state().patience = Some(patience);
+    /// From now on this mount finishes what others left; the first look is now.
+    pub fn watch_from_now(self: &Arc<Self>, times: Times) {
+        {
+            let mut state = self.state();
+            (state.times, state.may_watch) = (times, true);
+        }
         self.notice();
     }
 
@@ -40,11 +42,10 @@ impl Renames {
     pub fn notice(self: &Arc<Self>) {
         let patience = {
             let mut state = self.state();
-            let Some(patience) = state.patience.filter(|_| !state.is_watching) else {
+            if !state.may_watch || std::mem::replace(&mut state.is_watching, true) {
                 return;
-            };
-            state.is_watching = true;
-            patience
+            }
+            state.times.patience
         };
         let renames = Arc::clone(self);
         self.ways.runtime.spawn(async move {
@@ -98,8 +99,9 @@ impl Renames {
     /// Finishes another mount's rename; whether it is one that this mount does not understand.
     async fn finish_other(&self, id: &str, holder: Option<ETag>) -> Result<bool, Fault> {
         let key = self.key(id);
+        let times = self.state().times;
         let finished = match Hold::take_over(&self.ways, &key, holder, new_id()).await {
-            Ok(hold) => finish(&self.ways, &key, hold, self.tell).await,
+            Ok(hold) => finish(&self.ways, &key, (hold, times), self.tell).await,
             Err(fault) => Err(fault),
         };
         match finished {
