@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
+use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo};
 
 use crate::attribute_sync;
 use crate::attributes::Entry;
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::names::{self, ATTRIBUTES, Listed};
-use crate::object_copies::{Source, copy_object};
+use crate::object_copies::{Source, copy_object, delete_same};
 use crate::search;
 
 /// The calls that change names.
@@ -293,18 +293,8 @@ async fn move_object(
         (Failure::Changed, Condition::IfAbsent) => Fault::from(Reason::Exists),
         _ => error.into(),
     })?;
-    delete_same(core, from.key, &from.info.etag).await?;
-    Ok(copied)
-}
-
-/// Removes an object if it is still the one that was copied; stores without that condition remove
-/// it.
-async fn delete_same(core: &Core, key: &str, etag: &ETag) -> Result<(), StoreError> {
-    let same = Condition::IfMatch(etag.clone());
-    match core.store.delete(key, &same).await {
-        Err(error) if error.failure == Failure::Unsupported => {
-            core.store.delete(key, &Condition::Always).await
-        }
-        deleted => deleted,
+    if !delete_same(&core.ways, from.key, &from.info.etag).await? {
+        return Err(Reason::Stale.into());
     }
+    Ok(copied)
 }

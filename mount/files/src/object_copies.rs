@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
-use weft_store::{Condition, ETag, ObjectInfo, Part, Range, StoreError, Upload};
+use weft_store::{Condition, ETag, Failure, ObjectInfo, Part, Range, StoreError, Upload};
 
 use crate::fault::mount_ends;
 use crate::staging::ways::Ways;
@@ -48,6 +48,32 @@ pub async fn copy_object(
         let _ = ways.store.abort(&upload).await;
     }
     done
+}
+
+/// Removes an object that still has this content; whether none of this content is left. Where the
+/// store refuses the condition, the object is looked at before.
+///
+/// # Errors
+/// What the store said.
+pub async fn delete_same(ways: &Ways, key: &str, etag: &ETag) -> Result<bool, StoreError> {
+    match ways
+        .store
+        .delete(key, &Condition::IfMatch(etag.clone()))
+        .await
+    {
+        Ok(()) => Ok(true),
+        Err(error) if error.failure == Failure::Missing => Ok(true),
+        Err(error) if error.failure == Failure::Changed => Ok(false),
+        Err(error) if error.failure == Failure::Unsupported => match ways.store.find(key).await? {
+            Some(info) if info.etag == *etag => {
+                ways.store.delete(key, &Condition::Always).await?;
+                Ok(true)
+            }
+            Some(_) => Ok(false),
+            None => Ok(true),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 async fn copy_parts(

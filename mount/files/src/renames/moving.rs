@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
 
 use crate::fault::{Fault, Reason, mount_ends};
-use crate::object_copies::{Source, copy_object};
+use crate::object_copies::{Source, copy_object, delete_same};
 use crate::renames::record::{Moved, Record};
 use crate::staging::ways::Ways;
 
@@ -123,9 +123,16 @@ impl Move<'_> {
             return Ok((false, stay));
         }
         for object in copied {
-            let (ways, key, etag) = (self.ways.clone(), self.from(&object.key), &object.etag);
-            let etag = etag.clone();
-            let remove = async move { delete_same(&ways, &key, &etag).await };
+            let (ways, key) = (self.ways.clone(), self.from(&object.key));
+            let etag = ETag::new(&object.etag);
+            let remove = async move {
+                let is_gone = delete_same(&ways, &key, &etag).await?;
+                Ok(if is_gone {
+                    Ended::Well
+                } else {
+                    Ended::Otherwise
+                })
+            };
             tasks.spawn_on(remove, &self.ways.runtime);
             is_whole &= take(&mut tasks, SIDE_BY_SIDE).await?;
         }
@@ -140,7 +147,8 @@ impl Move<'_> {
                 .is_some_and(|info| *info.etag.as_str() == *removed.etag)
             {
                 // What is another one by now stays.
-                delete_same(self.ways, &self.to(&removed.key), &removed.etag).await?;
+                let etag = ETag::new(&removed.etag);
+                delete_same(self.ways, &self.to(&removed.key), &etag).await?;
             }
         }
         Ok(())
@@ -221,22 +229,6 @@ async fn take(tasks: &mut Tasks, limit: usize) -> Result<bool, StoreError> {
 
 fn is_otherwise(error: &StoreError) -> bool {
     matches!(error.failure, Failure::Changed | Failure::Missing)
-}
-
-/// Removes an object that has this content; stores without that condition remove it whatever it
-/// is.
-async fn delete_same(ways: &Ways, key: &str, etag: &str) -> Result<Ended, StoreError> {
-    let same = Condition::IfMatch(ETag::new(etag));
-    match ways.store.delete(key, &same).await {
-        Ok(()) => Ok(Ended::Well),
-        Err(error) if error.failure == Failure::Missing => Ok(Ended::Well),
-        Err(error) if error.failure == Failure::Changed => Ok(Ended::Otherwise),
-        Err(error) if error.failure == Failure::Unsupported => {
-            ways.store.delete(key, &Condition::Always).await?;
-            Ok(Ended::Well)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// All that a folder holds, by keys without its prefix.
