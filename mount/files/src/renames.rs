@@ -132,6 +132,10 @@ impl Renames {
         let mut objects = Vec::with_capacity(from.1.len());
         for (key, info) in from.1 {
             names::check_key(&format!("{}{}{key}", self.prefix, to.0))?;
+            if info.is_archived {
+                let text = format!("`{}{}{key}` lies in an archive", self.prefix, from.0);
+                return Err(Fault::because(Reason::Denied, text));
+            }
             objects.push(Moved {
                 key: key.clone(),
                 etag: etag(info),
@@ -147,7 +151,9 @@ impl Renames {
             etag: etag(info),
         });
         let (from, to) = (from.0.to_owned(), to.0.to_owned());
-        Ok(Record::new(from, to, objects, removed.collect()))
+        let record = Record::new(from, to, objects, removed.collect());
+        record.check_objects()?;
+        Ok(record)
     }
 
     /// Does what is left of a rename that was begun here.
@@ -228,22 +234,30 @@ async fn end(ways: &Ways, key: &str, hold: &Hold) -> Result<(), Fault> {
     Ok(hold.end(ways).await?)
 }
 
+/// A record that another mount wrote, and where it lies.
+struct Others<'a> {
+    /// The mount's.
+    prefix: &'a str,
+    key: &'a str,
+    record: Record,
+}
+
 /// Finishes a rename that this mount now holds, whoever began it.
 async fn finish(
     ways: &Ways,
-    key: &str,
+    others: &Others<'_>,
     (mut hold, times): (Hold, Times),
     tell: fn(&str),
 ) -> Result<(), Fault> {
-    let Some(info) = ways.store.find(key).await? else {
-        return Ok(hold.end(ways).await?);
-    };
-    let record = read(ways, key, &info).await?;
-    let prefix = prefix_of(key);
+    let Others {
+        prefix,
+        key,
+        record,
+    } = others;
     let mut moving = Move {
         ways,
         prefix,
-        record: &record,
+        record,
         key,
         written: None,
         tell,
@@ -257,20 +271,22 @@ async fn finish(
     Ok(())
 }
 
-async fn read(ways: &Ways, key: &str, info: &ObjectInfo) -> Result<Record, Fault> {
+/// The record of this key, whole and sound, if it is still there; nobody is told of it yet.
+async fn read(ways: &Ways, key: &str) -> Result<Option<Record>, Fault> {
+    let Some(info) = ways.store.find(key).await? else {
+        return Ok(None);
+    };
     if !(1..=MOST_BYTES).contains(&info.size_bytes) {
-        let text = format!(
-            "a record has 1 to {MOST_BYTES} bytes, not {}",
-            info.size_bytes
-        );
+        let size = info.size_bytes;
+        let text = format!("a record has 1 to {MOST_BYTES} bytes, not {size}");
         return Err(Fault::because(Reason::Invalid, text));
     }
     let range = Range::new(0, info.size_bytes);
     let body = ways.store.get(key, range, &info.etag).await?;
-    Record::read(&body)
+    Record::read(&body).map(Some)
 }
 
-/// What every key of a record's mount begins with.
+/// What every key of the mount begins with whose note names this record.
 fn prefix_of(key: &str) -> &str {
     key.rfind(&format!("{RENAMES}/"))
         .map_or("", |at| &key[..at])
@@ -285,16 +301,23 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
     let key = std::fs::read_to_string(note).map_err(|error| refused(&error, note))?;
     let id = key.rsplit('/').next().unwrap_or_default();
     let is_key = !id.is_empty() && key == format!("{}{RENAMES}/{id}", prefix_of(&key));
-    if is_key && ways.store.find(&key).await?.is_some() {
-        let Some(hold) = Hold::of_dead(ways, &key, id).await? else {
-            // Another mount has taken it over.
-            return std::fs::remove_file(note).map_err(|error| refused(&error, note));
-        };
-        match finish(ways, &key, (hold, Times::default()), tell).await {
-            Err(fault) if fault.reason == Reason::Invalid => {
-                tell(&format!("`{key}` is left alone: {fault}"));
-            }
-            finished => finished?,
+    let record = match read(ways, &key).await {
+        Ok(record) => record.filter(|_| is_key),
+        Err(fault) if fault.reason == Reason::Invalid => {
+            tell(&format!("`{key}` is left alone: {fault}"));
+            None
+        }
+        Err(fault) => return Err(fault),
+    };
+    if let Some(record) = record {
+        // Else another mount has taken it over.
+        if let Some(hold) = Hold::of_dead(ways, &key, id).await? {
+            let others = Others {
+                prefix: prefix_of(&key),
+                key: &key,
+                record,
+            };
+            finish(ways, &others, (hold, Times::default()), tell).await?;
         }
     }
     std::fs::remove_file(note).map_err(|error| refused(&error, note))

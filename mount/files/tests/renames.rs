@@ -442,12 +442,42 @@ fn mount_that_may_have_lost_its_hold_drops_the_requests_that_it_waits_for() {
 }
 
 #[test]
+fn store_that_refuses_conditions_of_deletions_loses_nothing_that_somebody_wrote_meanwhile() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    store.plant("p/a/x", "old");
+    let mount = Mount::of(&store);
+    let writer = Arc::clone(&store);
+    let write = async move { writer.plant("p/a/x", "written since") };
+    store.faults().before(Operation::Delete, 0, write);
+    store
+        .faults()
+        .fail(Operation::Delete, 0, Failure::Unsupported);
+    let _ = mount.rename("a", "b");
+    assert_eq!(store.content("p/a/x").unwrap(), "written since");
+    assert_eq!(store.content("p/b/x").unwrap(), "old");
+}
+
+#[test]
+fn folder_with_an_object_in_an_archive_is_not_renamed() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    store.plant("p/a/x", "x");
+    store.plant("p/a/y", "y");
+    store.archive("p/a/y");
+    let mount = Mount::of(&store);
+    assert_eq!(mount.rename("a", "b"), Err(Reason::Denied));
+    assert_eq!(store.keys(), ["p/a/x", "p/a/y"]);
+}
+
+#[test]
 fn records_that_are_strange_are_left_alone_and_told_of() {
     let _one = alone();
     let store = Arc::new(MemoryStore::new());
     let key = format!("p/.weft-renames/{ID}");
     store.plant(&key, r#"{"version": 2}"#);
     store.plant("p/.weft-renames/ffff.holder", "of no record");
+    store.plant("p/.weft-renames/", "a console's marker");
     store.plant("p/f", "f");
     let mount = Mount::of(&store);
     mount.files.finish_renames(TIMES);
@@ -457,7 +487,8 @@ fn records_that_are_strange_are_left_alone_and_told_of() {
             .any(|line| line.contains("it has version 2, and this mount knows 1"))
     });
     assert_eq!(store.content(&key).unwrap(), r#"{"version": 2}"#);
-    assert!(store.content("p/.weft-renames/ffff.holder").is_none());
+    std::thread::sleep(PATIENCE * 2);
+    assert_eq!(store.keys(), ["p/.weft-renames/", &key, "p/f"]);
     assert_eq!(mount.names(), ["f"], "records do not show");
 }
 

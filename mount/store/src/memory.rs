@@ -64,6 +64,13 @@ impl MemoryStore {
         self.inner().write(key, body.into(), Metadata::new());
     }
 
+    /// Puts an object into an archive.
+    pub fn archive(&self, key: &str) {
+        if let Some(object) = self.inner().objects.get_mut(key) {
+            object.info.is_archived = true;
+        }
+    }
+
     /// Removes an object likewise.
     pub fn uproot(&self, key: &str) {
         self.inner().objects.remove(key);

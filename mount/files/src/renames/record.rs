@@ -12,7 +12,7 @@ use crate::names;
 /// Specified: of the format.
 pub const VERSION: u32 = 1;
 /// Specified: of one record.
-pub const MOST_BYTES: u64 = 1 << 30;
+pub const MOST_BYTES: u64 = 64 << 20;
 
 /// An object that moves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +91,39 @@ impl Record {
                 "`{from}` and `{to}` are not two folders beside each other"
             )));
         }
+        record.check_objects()?;
         Ok(record)
+    }
+
+    /// Fails where contents have no tags, by which objects are told apart, and where more would go
+    /// than what an empty folder has.
+    ///
+    /// # Errors
+    /// `Invalid`.
+    pub fn check_objects(&self) -> Result<(), Fault> {
+        let is_own = |key: &str| key.is_empty() || key == names::ATTRIBUTES;
+        let strange = |key: &str, why: &str| {
+            let text = format!("of `{}{key}` it {why}", self.to);
+            Err(Fault::because(Reason::Invalid, text))
+        };
+        for object in &self.objects {
+            let over = object.over.as_deref();
+            if object.etag.is_empty() || over.is_some_and(str::is_empty) {
+                return strange(&object.key, "has no entity tag");
+            }
+            if over.is_some() && !is_own(&object.key) {
+                return strange(&object.key, "replaces a file");
+            }
+        }
+        for removed in &self.removed {
+            if removed.etag.is_empty() {
+                return strange(&removed.key, "has no entity tag");
+            }
+            if !is_own(&removed.key) {
+                return strange(&removed.key, "removes a file");
+            }
+        }
+        Ok(())
     }
 
     /// The bytes for an object.
@@ -150,6 +182,23 @@ mod tests {
         let text: String = text.split_whitespace().collect();
         assert_eq!(body, text.as_bytes());
         assert_eq!(Record::read(&body).unwrap(), record());
+    }
+
+    #[test]
+    fn records_that_would_remove_files_or_cannot_tell_contents_apart_are_refused() {
+        let body = record().write().unwrap();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        for (old, new) in [
+            ("\".weft-attributes\"", "\"file\""),
+            ("\"key\":\"\"", "\"key\":\"file\""),
+            (r#""etag":"\"1\"""#, r#""etag":"""#),
+            (r#""over":"\"2\"""#, r#""over":"""#),
+            (r#""etag":"\"7\"""#, r#""etag":"""#),
+        ] {
+            let changed = text.replace(old, new);
+            assert_ne!(changed, text, "{old}");
+            assert!(Record::read(changed.as_bytes()).is_err(), "{changed}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use weft_store::{Condition, ETag};
 use crate::fault::{Fault, Reason};
 use crate::names::RENAMES;
 use crate::renames::hold::{ENDING, Hold, Times};
-use crate::renames::{Renames, finish, moving};
+use crate::renames::{Others, Renames, finish, moving, read};
 use crate::staging::stage::new_id;
 
 /// Chosen: how often records are looked at while they must be still.
@@ -71,7 +71,7 @@ impl Renames {
                 }
                 continue;
             }
-            if self.state().mine.contains(id) {
+            if !is_id(id) || self.state().mine.contains(id) {
                 continue;
             }
             let holder = found.get(&format!("{id}{ENDING}"));
@@ -92,7 +92,7 @@ impl Renames {
             }
         }
         let is_strange = |id: &String| seen.get(id).is_some_and(|seen| seen.is_strange);
-        let waits = |id: &&String| !id.ends_with(ENDING) && !is_strange(id);
+        let waits = |id: &&String| is_id(id) && !is_strange(id);
         Ok(!found.keys().any(|id| waits(&id)))
     }
 
@@ -100,8 +100,20 @@ impl Renames {
     async fn finish_other(&self, id: &str, holder: Option<ETag>) -> Result<bool, Fault> {
         let key = self.key(id);
         let times = self.state().times;
-        let finished = match Hold::take_over(&self.ways, &key, holder, new_id()).await {
-            Ok(hold) => finish(&self.ways, &key, (hold, times), self.tell).await,
+        // Nothing is written beside what is no record.
+        let finished = match read(&self.ways, &key).await {
+            Ok(Some(record)) => match Hold::take_over(&self.ways, &key, holder, new_id()).await {
+                Ok(hold) => {
+                    let others = Others {
+                        prefix: &self.prefix,
+                        key: &key,
+                        record,
+                    };
+                    finish(&self.ways, &others, (hold, times), self.tell).await
+                }
+                Err(fault) => Err(fault),
+            },
+            Ok(None) => Ok(()),
             Err(fault) => Err(fault),
         };
         match finished {
@@ -115,4 +127,9 @@ impl Renames {
             Err(fault) => Err(fault),
         }
     }
+}
+
+/// Whether a key below the folder of records is one's: consoles and people put others there.
+fn is_id(key: &str) -> bool {
+    key.len() == 40 && key.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
