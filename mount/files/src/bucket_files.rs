@@ -214,7 +214,11 @@ impl BucketFiles {
         if from.is_some() && from == to {
             return Ok(());
         }
-        self.core.renames.finish_left().await?;
+        let folders = [old, new].map(|name| {
+            let above = self.core.nodes().path(name.parent).unwrap_or_default();
+            format!("{above}{}/", name.name)
+        });
+        self.core.renames.finish_left(&folders).await?;
         let target = self.changes.check_rename(old, new, may_replace).await?;
         let to = to.filter(|ino| self.core.nodes().file(*ino).is_some());
         let is_target_only_here = match to {

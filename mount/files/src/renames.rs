@@ -41,7 +41,7 @@ pub struct Renames {
 #[derive(Default)]
 struct State {
     /// Begun here, and not finished, since the store was away.
-    left: Vec<Left>,
+    left: Vec<Arc<Left>>,
     /// Somebody tries those again.
     is_trying: bool,
     /// The names of records that this mount works on.
@@ -57,8 +57,21 @@ struct State {
 struct Left {
     id: String,
     record: Record,
-    hold: Hold,
     note: PathBuf,
+    /// Locked while somebody goes on with it.
+    hold: tokio::sync::Mutex<Hold>,
+}
+
+impl Left {
+    /// Whether one of these folders is in a folder of this rename, or has one of them in it. All
+    /// are prefixes below the mount's, and end in `/`.
+    fn concerns(&self, folders: &[String]) -> bool {
+        let ours = [&self.record.from, &self.record.to];
+        let overlap = |one: &str, other: &str| one.starts_with(other) || other.starts_with(one);
+        folders
+            .iter()
+            .any(|folder| ours.iter().any(|one| overlap(one, folder)))
+    }
 }
 
 impl Renames {
@@ -96,16 +109,19 @@ impl Renames {
         let note = self.stage.note_rename(&key);
         let note = note.map_err(|error| refused(&error, self.stage.folder()))?;
         self.state().mine.push(id.clone());
-        let hold = Hold::of_writer(&key, id.clone());
-        let mut left = Left {
+        let hold = Hold::of_writer(&key, id.clone()).into();
+        let left = Left {
             id,
             record,
-            hold,
             note,
+            hold,
         };
         let written = self.ways.store.put(&key, body, &Condition::IfAbsent).await;
         let done = match written {
-            Ok(_) => self.go_on(&mut left, Some((objects, there))).await,
+            Ok(_) => {
+                let mut hold = left.hold.lock().await;
+                self.go_on(&left, &mut hold, Some((objects, there))).await
+            }
             // It may be there all the same, so it is looked for.
             Err(error) => Err(error.into()),
         };
@@ -113,7 +129,7 @@ impl Renames {
             (self.tell)(&format!(
                 "the rename of `{from}` to `{to}` broke off, and is tried again: {fault}"
             ));
-            self.state().left.push(left);
+            self.state().left.push(Arc::new(left));
             self.try_again();
         }
         done
@@ -157,12 +173,17 @@ impl Renames {
     }
 
     /// Does what is left of a rename that was begun here.
-    async fn go_on(&self, left: &mut Left, seen: Option<(Found, Found)>) -> Result<(), Fault> {
+    async fn go_on(
+        &self,
+        left: &Left,
+        hold: &mut Hold,
+        seen: Option<(Found, Found)>,
+    ) -> Result<(), Fault> {
         let key = self.key(&left.id);
         if seen.is_none() {
             // Before anything is looked at: who has taken it over meanwhile may have finished it,
             // and what was seen then would not be so any more.
-            left.hold.show(&self.ways).await?;
+            hold.show(&self.ways).await?;
         }
         let mut moving = Move {
             ways: &self.ways,
@@ -174,8 +195,8 @@ impl Renames {
         };
         let times = self.state().times;
         let work = moving.run(seen);
-        let moved = match left.hold.during(&self.ways, &times, work).await {
-            Ok(()) => end(&self.ways, &key, &left.hold).await,
+        let moved = match hold.during(&self.ways, &times, work).await {
+            Ok(()) => end(&self.ways, &key, hold).await,
             Err(fault) => Err(fault),
         };
         let is_elsewhere = matches!(&moved, Err(fault) if fault.reason == Reason::Busy);
@@ -186,25 +207,34 @@ impl Renames {
         moved
     }
 
-    /// Finishes what was begun here and broke off: nothing new is begun before.
+    /// Finishes what was begun here and broke off, where it has to do with one of `folders`: a
+    /// rename of these begins after it. Prefixes below the mount's, which end in `/`.
     ///
     /// # Errors
     /// What the store said.
-    pub async fn finish_left(&self) -> Result<(), Fault> {
-        loop {
-            let Some(mut left) = self.state().left.pop() else {
-                return Ok(());
-            };
-            match self.go_on(&mut left, None).await {
-                Ok(()) => {}
-                // Another mount has taken it over.
-                Err(fault) if fault.reason == Reason::Busy => {}
-                Err(fault) => {
-                    self.state().left.push(left);
-                    return Err(fault);
-                }
-            }
+    pub async fn finish_left(&self, folders: &[String]) -> Result<(), Fault> {
+        let left = self.state().left.clone();
+        for one in left.iter().filter(|left| left.concerns(folders)) {
+            self.finish_one(one).await?;
         }
+        Ok(())
+    }
+
+    /// Goes on with one that broke off, unless somebody has finished it meanwhile.
+    async fn finish_one(&self, left: &Arc<Left>) -> Result<(), Fault> {
+        let mut hold = left.hold.lock().await;
+        let is_same = |one: &Arc<Left>| Arc::ptr_eq(one, left);
+        if !self.state().left.iter().any(is_same) {
+            return Ok(());
+        }
+        match self.go_on(left, &mut hold, None).await {
+            Ok(()) => {}
+            // Another mount has taken it over.
+            Err(fault) if fault.reason == Reason::Busy => {}
+            Err(fault) => return Err(fault),
+        }
+        self.state().left.retain(|one| !is_same(one));
+        Ok(())
     }
 
     fn try_again(self: &Arc<Self>) {
@@ -216,9 +246,13 @@ impl Renames {
             let mut pause = renames.state().times.pause;
             loop {
                 tokio::time::sleep(pause).await;
-                let finished = renames.finish_left().await;
+                let left = renames.state().left.clone();
+                for one in &left {
+                    // One that the store refuses keeps no other waiting.
+                    let _ = renames.finish_one(one).await;
+                }
                 let mut state = renames.state();
-                if finished.is_ok() && state.left.is_empty() {
+                if state.left.is_empty() {
                     state.is_trying = false;
                     return;
                 }
@@ -242,33 +276,36 @@ struct Others<'a> {
     record: Record,
 }
 
-/// Finishes a rename that this mount now holds, whoever began it.
-async fn finish(
-    ways: &Ways,
-    others: &Others<'_>,
-    (mut hold, times): (Hold, Times),
-    tell: fn(&str),
-) -> Result<(), Fault> {
-    let Others {
-        prefix,
-        key,
-        record,
-    } = others;
-    let mut moving = Move {
-        ways,
-        prefix,
-        record,
-        key,
-        written: None,
-        tell,
-    };
-    hold.during(ways, &times, moving.run(None)).await?;
-    end(ways, key, &hold).await?;
-    tell(&format!(
-        "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
-        record.from, record.to
-    ));
-    Ok(())
+impl Others<'_> {
+    /// Finishes this rename, which this mount now holds, whoever began it.
+    async fn finish(
+        &self,
+        ways: &Ways,
+        mut hold: Hold,
+        times: &Times,
+        tell: fn(&str),
+    ) -> Result<(), Fault> {
+        let Others {
+            prefix,
+            key,
+            record,
+        } = self;
+        let mut moving = Move {
+            ways,
+            prefix,
+            record,
+            key,
+            written: None,
+            tell,
+        };
+        hold.during(ways, times, moving.run(None)).await?;
+        end(ways, key, &hold).await?;
+        tell(&format!(
+            "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
+            record.from, record.to
+        ));
+        Ok(())
+    }
 }
 
 /// The record of this key, whole and sound, if it is still there; nobody is told of it yet.
@@ -317,7 +354,7 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
                 key: &key,
                 record,
             };
-            finish(ways, &others, (hold, Times::default()), tell).await?;
+            others.finish(ways, hold, &Times::default(), tell).await?;
         }
     }
     std::fs::remove_file(note).map_err(|error| refused(&error, note))

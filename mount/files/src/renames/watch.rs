@@ -11,7 +11,7 @@ use weft_store::{Condition, ETag};
 use crate::fault::{Fault, Reason};
 use crate::names::RENAMES;
 use crate::renames::hold::{ENDING, Hold, Times};
-use crate::renames::{Others, Renames, finish, moving, read};
+use crate::renames::{Others, Renames, moving, read};
 use crate::staging::stage::new_id;
 
 /// Chosen: how often records are looked at while they must be still.
@@ -63,6 +63,8 @@ impl Renames {
         let folder = format!("{}{RENAMES}/", self.prefix);
         let found = moving::list(&self.ways, &folder).await?;
         seen.retain(|id, _| found.contains_key(id));
+        // One that the store refuses keeps no other waiting.
+        let mut first_fault = None;
         for (id, info) in &found {
             if let Some(record) = id.strip_suffix(ENDING) {
                 if !found.contains_key(record) {
@@ -87,9 +89,15 @@ impl Renames {
                 now.since = Instant::now();
             }
             if !now.is_strange && now.since.elapsed() >= patience {
-                now.is_strange = self.finish_other(id, holder).await?;
+                match self.finish_other(id, holder).await {
+                    Ok(is_strange) => now.is_strange = is_strange,
+                    Err(fault) => first_fault = first_fault.or(Some(fault)),
+                }
                 now.since = Instant::now();
             }
+        }
+        if let Some(fault) = first_fault {
+            return Err(fault);
         }
         let is_strange = |id: &String| seen.get(id).is_some_and(|seen| seen.is_strange);
         let waits = |id: &&String| is_id(id) && !is_strange(id);
@@ -109,7 +117,7 @@ impl Renames {
                         key: &key,
                         record,
                     };
-                    finish(&self.ways, &others, (hold, times), self.tell).await
+                    others.finish(&self.ways, hold, &times, self.tell).await
                 }
                 Err(fault) => Err(fault),
             },

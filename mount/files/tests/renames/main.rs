@@ -266,19 +266,39 @@ fn rename_that_broke_off_is_finished_by_its_own_mount_once_the_store_is_back() {
     assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
     assert!(has_records(&store));
     store.faults().clear();
-    assert_eq!(
-        mount.rename("other", "other2"),
-        Ok(()),
-        "which finishes the first one before"
-    );
-    assert_eq!(mount.rename("other2", "other"), Ok(()));
+    // By itself: two seconds later.
+    wait_for("the rename is not tried again", || !has_records(&store));
     assert_eq!(contents(&store), new);
     assert_eq!(mount.names(), ["b", "other"]);
-    // By itself: two seconds later.
     store
         .faults()
         .fail(Operation::Delete, 1, Failure::Unreachable);
     assert_eq!(mount.rename("b", "a"), Err(Reason::Broken));
-    wait_for("the rename is not tried again", || !has_records(&store));
-    assert_eq!(mount.names(), ["a", "other"]);
+    // Another rename of it finishes the first one before.
+    assert_eq!(mount.rename("a", "c"), Ok(()));
+    assert!(!has_records(&store));
+    assert_eq!(mount.names(), ["c", "other"]);
+}
+
+#[test]
+fn rename_that_the_store_refuses_for_good_keeps_no_other_name_waiting() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    plant(&store, false);
+    let mount = Mount::of(&store);
+    let archiving = Arc::clone(&store);
+    store.faults().before(Operation::Copy, 0, async move {
+        archiving.archive("p/a/x");
+    });
+    assert_eq!(mount.rename("a", "b"), Err(Reason::Denied));
+    assert!(has_records(&store));
+    assert_eq!(mount.rename("other", "other2"), Ok(()));
+    assert_eq!(
+        mount.rename("b", "c"),
+        Err(Reason::Denied),
+        "half of it is in a"
+    );
+    assert_eq!(mount.rename("a", "c"), Err(Reason::Denied));
+    assert!(has_records(&store));
+    assert_eq!(store.content("p/a/x").as_deref(), Some(&b"one"[..]));
 }

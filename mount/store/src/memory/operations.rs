@@ -124,6 +124,11 @@ impl Objects for MemoryStore {
         self.meet(Operation::Copy, to).await?;
         let mut inner = self.inner();
         let source = inner.find_same(Operation::Copy, from, etag)?.clone();
+        if source.info.is_archived {
+            let message = "the object is in an archive";
+            let name = Operation::Copy.name();
+            return Err(StoreError::new(Failure::Archived, name, from, message));
+        }
         inner.hold(Operation::Copy, to, when)?;
         let etag = inner.write(to, source.body, source.about);
         drop(inner);

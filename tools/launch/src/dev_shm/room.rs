@@ -2,8 +2,9 @@
 //! Whether a host has the memory for a `/dev/shm` of some size, how large the present one is, and
 //! whether an MPI can do with that.
 //!
-//! Called by `dev_shm.rs` and `plan.rs`, and by `weft doctor`. What is written into a tmpfs is memory of the writer's
-//! control group (tmpfs(5)), so its limit counts as much as the machine's memory.
+//! Called by `dev_shm.rs` and `plan.rs`, and by `weft doctor`. What is written into a tmpfs is
+//! memory of the writer's control group (tmpfs(5)), so its limit counts as much as the machine's
+//! memory.
 
 use nix::sys::statvfs::statvfs;
 use weft_job::size::ShmSize;
