@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS = 1000, BLOCKS = 400, UNTOUCHED = 0x5a };
+enum { WORDS = 250, BLOCKS = 400, UNTOUCHED = 0x5a };
 
-static int rank, words[WORDS];
+static int rank, words[WORDS], sent[2 * WORDS];
 static struct fid_cq *queue;
 static volatile int must_end;
 
@@ -78,8 +78,9 @@ static void *read_until_the_end(void *nothing) {
 }
 
 static void begin(MPI_Request *request) {
-    for (int at = 0; at < WORDS; at++) words[at] = rank == 0 ? at : -1;
-    MPI_Ibcast(words, WORDS, MPI_INT, 0, MPI_COMM_WORLD, request);
+    for (int at = 0; at < 2 * WORDS; at++) sent[at] = at % WORDS;
+    for (int at = 0; at < WORDS; at++) words[at] = -1;
+    MPI_Iscatter(sent, WORDS, MPI_INT, words, WORDS, MPI_INT, 0, MPI_COMM_WORLD, request);
 }
 
 static void end(MPI_Request *request) {

@@ -85,7 +85,7 @@ beside() {
         variables=(--env OMPI_MCA_pml=ob1 --env OMPI_MCA_btl=self,$memory)
     fi
     job 2 "$1" "${variables[@]}" --json "$work/record" -- "$work/beside-$1" "$2" || return
-    grep -aq '^all is well$' "$work/out" && [ "$(count "$work/record" bcast "$3")" -ge 2 ]
+    grep -aq '^all is well$' "$work/out" && [ "$(count "$work/record" scatter "$3")" -ge 2 ]
 }
 
 # with_tool MPI PLACE: a tool sees all barriers, and Weft serves them; by PLACE the tool is a part
