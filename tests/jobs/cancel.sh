@@ -4,12 +4,15 @@
 # ranks, in MPI_Init, while messages go, in MPI_Finalize, when its ranks do not listen, and when it
 # is over and its nodes are not free yet. mounts.sh cancels jobs with buckets. Sourced by run.sh.
 
-# cancelled [MPI]: the job of `id` ends as cancelled for who waits, for who asks, and in its own
-# record; nothing of it is left. What MPICH leaves in /dev/shm goes with the next rank that Weft
-# starts there. Open MPI 4.1's daemon that is ended by mpirun's srun leaves its folder in TMPDIR.
+# cancelled [MPI] [WAY]: the job of `id` ends as cancelled for who waits, for who asks, and in its
+# own record; nothing of it is left. By mpirun the record may lack the signal: the script writes it
+# when the launcher has ended; where that takes longer than KillWait, the script is killed before.
+# What MPICH leaves in /dev/shm goes with the next rank that Weft starts there. Open MPI 4.1's
+# daemon that is ended by mpirun's srun leaves its folder in TMPDIR.
 cancelled() {
     ends 0 '' weft cancel --wait "$id" && is_cancelled &&
-        wait_for 20 grep -q '^signal=TERM' "$WEFT_JOBS_DIR/weft/$id/task-0" >>"$work/out" &&
+        { [ -n "${2:-}" ] || wait_for 20 grep -q '^signal=TERM' \
+            "$WEFT_JOBS_DIR/weft/$id/task-0" >>"$work/out"; } &&
         { [ -z "${1:-}" ] || "$WEFT" exec --mpi "$1" -- true; } &&
         { [ "${1:-}" != debian-openmpi ] || rm -rf "${TMPDIR:-$work}"/ompi.n[12].*; } &&
         in_the_end_nothing_is_left
@@ -47,7 +50,7 @@ ending=("${running[@]:0:4}" finalizing-0 finalizing-1 "${running[@]:4}")
 in_phase() { # in_phase MPI WAY PHASE FILE...: a job that stays in this phase is cancelled
     rm -rf "$work/phase" && mkdir "$work/phase" &&
         submit -N 2 --ppn 1 ${2:+--pmi "$2"} -- "$work/phases-$1" "$3" "$work/phase" &&
-        all_reached "${@:4}" && cancelled "$1"
+        all_reached "${@:4}" && cancelled "$1" "$2"
     local status=$?
     [ $status = 0 ] || weft cancel --wait "$id" >>"$work/out" 2>&1
     return $status
