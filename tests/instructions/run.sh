@@ -79,7 +79,7 @@ fi
 count tagged inject fi_tinjectdata 150
 watched tagged inject fi_tinjectdata_beside_weft_top
 count tagged post fi_trecv 120
-count tagged empty fi_cq_read_that_finds_nothing 155
+count tagged empty fi_cq_read_that_finds_nothing 160
 count tagged find fi_cq_read_that_finds_a_tagged_message 420
 count plain inject fi_injectdata 150
 count plain post fi_recv 110

@@ -36,6 +36,16 @@ thread_local! {
 /// Answers what a read of a queue answers, and calls the function if that was nothing. Fast path.
 #[inline(always)]
 pub fn unless_idle(waiter: &Waiter, read: isize) -> isize {
+    if ALSO.get().is_some() {
+        call_unless_idle(waiter, read);
+    }
+    read
+}
+
+/// The same where there is a function. Apart, so that without one a read keeps no register for it.
+#[cold]
+#[inline(never)]
+fn call_unless_idle(waiter: &Waiter, read: isize) {
     if let Some(function) = ALSO.get()
         && !waiter.may_block()
     {
@@ -44,11 +54,9 @@ pub fn unless_idle(waiter: &Waiter, read: isize) -> isize {
             function();
         }
     }
-    read
 }
 
-/// Whether this read that found something is one that calls. Fast path.
-#[inline(always)]
+/// Whether this read that found something is one that calls.
 fn is_turn() -> bool {
     let reads = READS.get().wrapping_add(1);
     READS.set(reads);
