@@ -54,8 +54,13 @@ async fn load(core: &Core, folder: u64, ttl: Duration) -> Result<(), Fault> {
 
 fn need(core: &Core, folder: u64, ttl: Duration) -> Need {
     let mut nodes = core.nodes();
-    let known = nodes.folder(folder);
-    known.map_or(Need::Nothing, |folder| folder.attributes.need(ttl))
+    let Some(folder) = nodes.folder(folder) else {
+        return Need::Nothing;
+    };
+    let seen_at = folder.attributes.seen_at();
+    let is_listed = seen_at.is_some_and(|at| folder.is_believed(at, Duration::ZERO));
+    let ttl = if is_listed { Duration::MAX } else { ttl };
+    folder.attributes.need(ttl)
 }
 
 fn object_key(core: &Core, folder: u64) -> Result<String, Fault> {

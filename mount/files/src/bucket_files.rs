@@ -130,16 +130,23 @@ impl BucketFiles {
     /// `NotFound` where a file is gone.
     pub async fn attributes(&self, ino: u64) -> Result<Entry, Fault> {
         let ttl = self.core.settings.ttl;
-        search::freshen(&self.core, ino, ttl).await?;
+        if !search::is_listed(&self.core, ino) {
+            search::freshen(&self.core, ino, ttl).await?;
+        }
         let place = self.core.nodes().attribute_place(ino);
         if let Some((folder, _)) = place {
             attribute_sync::ensure(&self.core, folder).await?;
         }
-        let nodes = self.core.nodes();
+        let mut nodes = self.core.nodes();
         let attributes = self.core.attributes_in(&nodes, ino).ok_or(Reason::Stale)?;
-        let valid = match &nodes.get(ino).ok_or(Reason::Stale)?.body {
+        let node = nodes.get(ino).ok_or(Reason::Stale)?;
+        let valid = match &node.body {
             Body::Folder(_) | Body::Special(_) => ttl,
-            Body::File(file) => ttl.saturating_sub(file.at.elapsed()),
+            Body::File(file) => {
+                let (at, parent) = (file.at, node.parent);
+                let folder = nodes.folder(parent);
+                folder.map_or(Duration::ZERO, |folder| folder.valid(at, ttl))
+            }
         };
         Ok(Entry { attributes, valid })
     }

@@ -10,9 +10,10 @@ use weft_store::Store;
 
 use crate::attribute_object::{Attribute, Time};
 use crate::attributes::{Attributes, Entry};
+use crate::facts::Fact;
 use crate::fault::{Fault, Reason};
 use crate::names::{self, Listed};
-use crate::nodes::{Body, Fact, Nodes};
+use crate::nodes::{Body, Nodes};
 use crate::renames::Renames;
 use crate::staging::stage::Stage;
 use crate::staging::ways::Ways;
@@ -179,9 +180,11 @@ impl Core {
         let mut nodes = self.nodes();
         let ino = nodes.enter(parent, name, listed, at);
         let attributes = self.attributes_in(&nodes, ino);
+        let folder = nodes.folder(parent);
+        let valid = folder.map(|folder| folder.valid(at, self.settings.ttl));
         Entry {
             attributes: attributes.expect("it was just entered"),
-            valid: self.settings.ttl.saturating_sub(at.elapsed()),
+            valid: valid.unwrap_or_default(),
         }
     }
 

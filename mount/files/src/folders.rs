@@ -10,11 +10,11 @@ use tokio::sync::Mutex;
 use crate::attribute_sync;
 use crate::attributes::{Entry, Kind};
 use crate::core::Core;
+use crate::facts::Fact;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
 use crate::listing::Listing;
 use crate::names::Named;
-use crate::nodes::Fact;
 use crate::walks::{Walks, Whole};
 
 /// An open folder.
@@ -108,6 +108,9 @@ impl Folders {
         }
         let mut has_given = false;
         loop {
+            if let Some(folder) = self.core.nodes().folder(open.ino) {
+                folder.read_by(handle, listing.began, self.core.settings.ttl);
+            }
             if with_attributes && !has_given && listing.find(index).is_some() {
                 attribute_sync::ensure(&self.core, open.ino).await?;
             }

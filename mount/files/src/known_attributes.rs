@@ -83,6 +83,11 @@ impl KnownAttributes {
         }
     }
 
+    /// When the store was asked last whether there is an object.
+    pub fn seen_at(&self) -> Option<Instant> {
+        self.seen.as_ref().map(|(at, _)| *at)
+    }
+
     /// What must be asked before what is known may be believed for `ttl`.
     pub fn need(&self, ttl: Duration) -> Need {
         match &self.seen {

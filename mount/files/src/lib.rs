@@ -14,7 +14,7 @@
 //!   are gone.
 //! - [`search`]: finds a name in the store, with as few requests as that takes.
 //! - [`core`]: what they all share.
-//! - [`nodes`]: inodes, and what is known of each folder's names, and since when.
+//! - [`nodes`]: inodes. [`facts`]: what is known of each folder's names, and since when.
 //! - [`listing`]: a listing in order, and an open folder's; [`tiling`]: which of its pages to ask
 //!   for at once; [`guess`]: where pages may end; [`walks`]: a whole tree's in place of each
 //!   folder's.
@@ -41,6 +41,7 @@ mod copying;
 mod core;
 mod draft;
 mod drafts;
+mod facts;
 pub mod fault;
 pub mod folders;
 mod guess;

@@ -179,6 +179,23 @@ pub async fn look_again(core: &Core, ino: u64) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Whether a program is reading a listing that showed a file. What is opened is asked for all the
+/// same.
+pub fn is_listed(core: &Core, ino: u64) -> bool {
+    let mut nodes = core.nodes();
+    let Some(node) = nodes.get(ino) else {
+        return false;
+    };
+    let at = match &node.body {
+        Body::File(file) if !file.is_lost => file.at,
+        _ => return false,
+    };
+    let parent = node.parent;
+    nodes
+        .folder(parent)
+        .is_some_and(|folder| folder.is_believed(at, Duration::ZERO))
+}
+
 /// Asks for a file that was last seen longer than `ttl` ago.
 pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> {
     let key = {

@@ -104,6 +104,50 @@ fn keys_are_files_and_folders_below_the_prefix() {
     assert_eq!(mount.list(mount.walk("empty").unwrap().0, false), [""; 0]);
 }
 
+/// As `ls -l` does: reads some names, looks at each, and goes on.
+#[test]
+fn names_of_a_listing_are_believed_while_it_is_read_and_a_time_to_live_longer() {
+    let ttl = Duration::from_secs(1);
+    let mount = Mount::new("", ttl);
+    for number in 0..2500 {
+        mount.store.plant(&format!("f{number:05}"), Vec::new());
+    }
+    let handle = mount.files.folders.open(ROOT).unwrap();
+    let mut names: Vec<String> = Vec::new();
+    loop {
+        let before = names.len();
+        let take = |index, entry: weft_files::FolderEntry| {
+            if index < before + 500 {
+                names.push(entry.name.to_string());
+            }
+            index < before + 500
+        };
+        let read = mount.files.folders.read(handle, before, true, take);
+        mount.runtime.block_on(read).unwrap();
+        if names.len() == before {
+            break;
+        }
+        std::thread::sleep(ttl * 2 / 5);
+        for name in &names[before..] {
+            let (ino, _) = mount.walk(name).unwrap();
+            let asked = mount.files.attributes(ino);
+            mount.runtime.block_on(asked).unwrap();
+        }
+    }
+    mount.files.folders.close(handle);
+    assert_eq!(names.len(), 2500);
+    let asked = |operation| mount.count(operation);
+    // Three pages, and a few that were guessed.
+    let (lists, heads) = (asked(Operation::List), asked(Operation::Head));
+    assert!(lists <= 6 && heads == 0, "{lists} lists, {heads} heads");
+    std::thread::sleep(ttl + ttl / 10);
+    mount.walk("f00000").unwrap();
+    assert!(
+        asked(Operation::Head) + asked(Operation::List) > lists,
+        "it is old by now"
+    );
+}
+
 #[test]
 fn listing_that_failed_goes_on_at_the_page_that_failed() {
     let mount = Mount::new("", LONG);

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is known of the names in one folder. [`crate::nodes`] holds one of these for each folder.
+//!
+//! A fact says what a name stood for, or that it stood for nothing, at one moment. A listing that
+//! was read to its end is a fact about all names that it does not have. Facts are believed for the
+//! mount's time to live, and those that a listing showed as long as a program reads it, and so long
+//! after: a long listing takes longer than that, and its names would be asked for one by one.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::known_attributes::KnownAttributes;
+use crate::names::{Listed, Named};
+
+/// What a name stood for.
+#[derive(Debug, Clone)]
+pub struct Fact {
+    /// When the request was sent that showed it.
+    pub at: Instant,
+    /// `None` where there was nothing.
+    pub listed: Option<Listed>,
+}
+
+/// What is known of a folder's names.
+#[derive(Debug, Default)]
+pub struct Folder {
+    /// By name.
+    facts: HashMap<Box<str>, Fact>,
+    /// By the handles of those who read the folder: when the listing began, and until when what it
+    /// showed is believed.
+    readings: HashMap<u64, (Instant, Instant)>,
+    /// When the last listing began that was read to its end.
+    complete_at: Option<Instant>,
+    /// Its first page was not its last: names are asked for one by one.
+    pub is_large: bool,
+    /// Names of which the store may have nothing: files that were not published yet, folders that
+    /// were emptied here.
+    pub own: HashMap<Box<str>, Listed>,
+    /// Modes, owners, times and so on of the names in it.
+    pub attributes: KnownAttributes,
+    /// When this mount changed a name in it.
+    pub modified: Option<SystemTime>,
+}
+impl Folder {
+    /// The names that are no objects are those of the attributes.
+    pub fn own_specials(&mut self) {
+        self.own
+            .retain(|_, listed| !matches!(listed, Listed::Special(_)));
+        self.own.extend(self.attributes.specials());
+    }
+
+    /// What is known of a name, if that is not older than `ttl`: `Some(None)` is that there is
+    /// nothing.
+    pub fn known(&self, name: &str, ttl: Duration) -> Option<(Option<Listed>, Instant)> {
+        if let Some(listed) = self.own.get(name) {
+            return Some((Some(listed.clone()), Instant::now()));
+        }
+        if let Some(fact) = self.facts.get(name) {
+            if self.is_believed(fact.at, ttl) {
+                return Some((fact.listed.clone(), fact.at));
+            }
+        }
+        let complete_at = self.complete_at.filter(|at| at.elapsed() < ttl)?;
+        Some((None, complete_at))
+    }
+
+    /// All names, if a whole listing is not older than `ttl`, and when it was asked for; in no
+    /// order.
+    pub fn known_whole(&self, ttl: Duration) -> Option<(Vec<Named>, Instant)> {
+        let at = self.complete_at.filter(|at| at.elapsed() < ttl)?;
+        let facts = self.facts.iter();
+        let facts = facts.filter(|(name, _)| !self.own.contains_key(*name));
+        let there = facts.filter_map(|(name, fact)| Some((name.clone(), fact.listed.clone()?)));
+        Some((there.chain(self.own_names()).collect(), at))
+    }
+
+    /// The names of which the store may have nothing.
+    pub fn own_names(&self) -> impl Iterator<Item = Named> {
+        self.own
+            .iter()
+            .map(|(name, listed)| (name.clone(), listed.clone()))
+    }
+
+    /// The names of folders in it, as far as they are known; in no order.
+    pub fn folders(&self) -> impl Iterator<Item = Box<str>> {
+        let facts = self.facts.iter();
+        let folders = facts.filter(|(_, fact)| matches!(fact.listed, Some(Listed::Folder)));
+        folders.map(|(name, _)| name.clone())
+    }
+
+    /// Takes a fact, unless a younger one is known. A folder hides an object of its name, however
+    /// they come.
+    pub fn learn(&mut self, name: &str, fact: Fact) {
+        match self.facts.get_mut(name) {
+            Some(old) if old.at > fact.at => {}
+            Some(old) if old.at == fact.at && matches!(old.listed, Some(Listed::Folder)) => {}
+            Some(old) => *old = fact,
+            None => {
+                self.facts.insert(name.into(), fact);
+            }
+        }
+    }
+
+    /// Drops what is known of a name.
+    pub fn forget(&mut self, name: &str) {
+        self.facts.remove(name);
+        self.complete_at = None;
+    }
+
+    /// Whether no fact says that there is something of this name.
+    pub fn lacks(&self, name: &str) -> bool {
+        let fact = self.facts.get(name);
+        fact.is_none_or(|fact| fact.listed.is_none())
+    }
+
+    /// A listing that began at `at` was read to its end: what it did not show is gone.
+    pub fn complete(&mut self, at: Instant) {
+        self.facts.retain(|_, fact| fact.at >= at);
+        self.complete_at = Some(at);
+    }
+
+    /// Whether something is known that the store does not have.
+    pub fn is_kept(&self) -> bool {
+        let has_own = |listed: &Listed| !matches!(listed, Listed::Special(_));
+        self.own.values().any(has_own) || self.attributes.is_changed()
+    }
+
+    /// No listing tells any more which names there are not.
+    pub fn forget_whole(&mut self) {
+        self.complete_at = None;
+    }
+
+    /// A program reads a listing that began then.
+    pub fn read_by(&mut self, handle: u64, began: Instant, ttl: Duration) {
+        let now = Instant::now();
+        self.readings.retain(|_, (_, until)| *until > now);
+        self.readings.insert(handle, (began, now + ttl));
+    }
+
+    /// For how long what was seen at `at` is believed from now on.
+    pub fn valid(&self, at: Instant, ttl: Duration) -> Duration {
+        let readings = self.readings.values().filter(|(began, _)| *began <= at);
+        let until = readings.map(|(_, until)| *until).max();
+        let read = until.map_or(Duration::ZERO, |until| {
+            until.saturating_duration_since(Instant::now())
+        });
+        read.max(ttl.saturating_sub(at.elapsed()))
+    }
+
+    /// Whether it is believed at all.
+    pub fn is_believed(&self, at: Instant, ttl: Duration) -> bool {
+        !self.valid(at, ttl).is_zero()
+    }
+
+    /// Drops facts that nobody believes any more.
+    pub fn sweep(&mut self, ttl: Duration) {
+        let mut facts = std::mem::take(&mut self.facts);
+        facts.retain(|_, fact| self.is_believed(fact.at, ttl));
+        self.facts = facts;
+    }
+}
