@@ -33,9 +33,7 @@ impl Transfer for Meeting {
         _: usize,
         step: u64,
     ) -> Result<(), Fault> {
-        exchange.open(wait, step)?;
-        exchange.publish_inline(step, BytesView::from_slice(&[]));
-        Ok(())
+        arrive(exchange, wait, step)
     }
 
     fn take(
@@ -45,20 +43,33 @@ impl Transfer for Meeting {
         _: usize,
         step: u64,
     ) -> Result<(), Fault> {
-        let mut others = exchange.others();
-        others.try_for_each(|rank| exchange.heed(wait, rank, step))
+        meet_others(exchange, wait, step)
     }
+}
+
+/// Publishes that this rank has come.
+#[inline(always)]
+fn arrive(exchange: &mut Exchange, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
+    exchange.open(wait, step)?;
+    exchange.publish_inline(step, BytesView::from_slice(&[]));
+    Ok(())
+}
+
+/// Waits until all others have come.
+#[inline(always)]
+fn meet_others(exchange: &mut Exchange, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
+    for rank in exchange.others() {
+        exchange.heed(wait, rank, step)?;
+    }
+    Ok(())
 }
 
 /// Returns once all ranks have called. One step.
 #[inline]
 pub(crate) fn run(exchange: &mut Exchange, wait: &mut dyn Wait) -> Result<(), Fault> {
     let step = exchange.next_step();
-    exchange.open(wait, step)?;
-    exchange.publish_inline(step, BytesView::from_slice(&[]));
-    for rank in exchange.others() {
-        exchange.heed(wait, rank, step)?;
-    }
+    arrive(exchange, wait, step)?;
+    meet_others(exchange, wait, step)?;
     exchange.finish(step);
     exchange.all_have_finished(step - 1);
     Ok(())
@@ -73,14 +84,11 @@ pub(crate) fn report(
 ) -> Result<(), Fault> {
     let step = exchange.next_step();
     if exchange.rank() == root {
-        for rank in exchange.others() {
-            exchange.heed(wait, rank, step)?;
-        }
+        meet_others(exchange, wait, step)?;
         exchange.finish(step);
         exchange.all_have_finished(step - 1);
     } else {
-        exchange.open(wait, step)?;
-        exchange.publish_inline(step, BytesView::from_slice(&[]));
+        arrive(exchange, wait, step)?;
         exchange.finish(step);
     }
     Ok(())
