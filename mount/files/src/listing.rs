@@ -13,8 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use weft_store::{ListRequest, ObjectInfo, Page, Store, StoreError};
 
 use crate::fault::mount_ends;
-use crate::names::{self, Listed, Named};
-use crate::search::PAGE_KEYS;
+use crate::names::{self, Listed, Named, PAGE_KEYS};
 use crate::tiling::{Ask, Start, Tiling};
 
 /// A page that came, with the number under which it was asked for and when.

@@ -9,6 +9,9 @@ use crate::attribute_object::Special;
 use crate::attributes::Kind;
 use crate::fault::Reason;
 
+/// Chosen: S3's largest page; a store answers it in one go.
+pub const PAGE_KEYS: u16 = 1000;
+
 /// NAME_MAX of Linux.
 pub const NAME_BYTES: usize = 255;
 

@@ -185,7 +185,7 @@ impl Renames {
             // and what was seen then would not be so any more.
             hold.show(&self.ways).await?;
         }
-        let mut moving = Move {
+        let moving = Move {
             ways: &self.ways,
             prefix: &self.prefix,
             record: &left.record,
@@ -194,11 +194,7 @@ impl Renames {
             tell: self.tell,
         };
         let times = self.state().times;
-        let work = moving.run(seen);
-        let moved = match hold.during(&self.ways, &times, work).await {
-            Ok(()) => end(&self.ways, &key, hold).await,
-            Err(fault) => Err(fault),
-        };
+        let moved = carry_out(moving, hold, &times, seen).await;
         let is_elsewhere = matches!(&moved, Err(fault) if fault.reason == Reason::Busy);
         if moved.is_ok() || is_elsewhere {
             let _ = std::fs::remove_file(&left.note);
@@ -262,50 +258,28 @@ impl Renames {
     }
 }
 
-/// All is moved: the record goes.
-async fn end(ways: &Ways, key: &str, hold: &Hold) -> Result<(), Fault> {
+/// Finishes a rename that another mount began and that this one holds now.
+async fn finish(moving: Move<'_>, hold: &mut Hold, times: &Times) -> Result<(), Fault> {
+    let (prefix, record, tell) = (moving.prefix, moving.record, moving.tell);
+    carry_out(moving, hold, times, None).await?;
+    tell(&format!(
+        "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
+        record.from, record.to
+    ));
+    Ok(())
+}
+
+/// Does what is left of a rename; when all is moved, the record goes.
+async fn carry_out(
+    mut moving: Move<'_>,
+    hold: &mut Hold,
+    times: &Times,
+    seen: Option<(Found, Found)>,
+) -> Result<(), Fault> {
+    let (ways, key) = (moving.ways, moving.key);
+    hold.during(ways, times, moving.run(seen)).await?;
     ways.store.delete(key, &Condition::Always).await?;
     Ok(hold.end(ways).await?)
-}
-
-/// A record that another mount wrote, and where it lies.
-struct Others<'a> {
-    /// The mount's.
-    prefix: &'a str,
-    key: &'a str,
-    record: Record,
-}
-
-impl Others<'_> {
-    /// Finishes this rename, which this mount now holds, whoever began it.
-    async fn finish(
-        &self,
-        ways: &Ways,
-        mut hold: Hold,
-        times: &Times,
-        tell: fn(&str),
-    ) -> Result<(), Fault> {
-        let Others {
-            prefix,
-            key,
-            record,
-        } = self;
-        let mut moving = Move {
-            ways,
-            prefix,
-            record,
-            key,
-            written: None,
-            tell,
-        };
-        hold.during(ways, times, moving.run(None)).await?;
-        end(ways, key, &hold).await?;
-        tell(&format!(
-            "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
-            record.from, record.to
-        ));
-        Ok(())
-    }
 }
 
 /// The record of this key, whole and sound, if it is still there; nobody is told of it yet.
@@ -348,13 +322,16 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
     };
     if let Some(record) = record {
         // Else another mount has taken it over.
-        if let Some(hold) = Hold::of_dead(ways, &key, id).await? {
-            let others = Others {
+        if let Some(mut hold) = Hold::of_dead(ways, &key, id).await? {
+            let moving = Move {
+                ways,
                 prefix: prefix_of(&key),
+                record: &record,
                 key: &key,
-                record,
+                written: None,
+                tell,
             };
-            others.finish(ways, hold, &Times::default(), tell).await?;
+            finish(moving, &mut hold, &Times::default()).await?;
         }
     }
     std::fs::remove_file(note).map_err(|error| refused(&error, note))

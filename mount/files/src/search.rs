@@ -12,11 +12,9 @@ use weft_store::{ListRequest, StoreError};
 use crate::attribute_sync;
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
-use crate::names::{self, Listed};
+use crate::names::{self, Listed, PAGE_KEYS};
 use crate::nodes::Body;
 
-/// Chosen: S3's largest page; a store answers it in one go.
-pub const PAGE_KEYS: u16 = 1000;
 /// Chosen: names that begin alike (`a`, `a.txt`, `a-1`) and stand between an object and its folder.
 const NEIGHBOURS: u16 = 16;
 

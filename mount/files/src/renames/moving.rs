@@ -9,12 +9,11 @@ use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
 
 use crate::fault::{Fault, Reason, mount_ends};
+use crate::names::PAGE_KEYS;
 use crate::object_copies::{Source, copy_object, delete_same};
 use crate::renames::record::{Moved, Record};
 use crate::staging::ways::Ways;
 
-/// S3's largest page.
-const PAGE_KEYS: u16 = 1000;
 /// Chosen: objects that are copied, or removed, side by side.
 const SIDE_BY_SIDE: usize = 32;
 /// Chosen: how often somebody else may change what is moved before it is left for later.

@@ -11,7 +11,8 @@ use weft_store::{Condition, ETag};
 use crate::fault::{Fault, Reason};
 use crate::names::RENAMES;
 use crate::renames::hold::{ENDING, Hold, Times};
-use crate::renames::{Others, Renames, moving, read};
+use crate::renames::moving::{self, Move};
+use crate::renames::{Renames, finish, read};
 use crate::staging::stage::new_id;
 
 /// Chosen: how often records are looked at while they must be still.
@@ -111,13 +112,16 @@ impl Renames {
         // Nothing is written beside what is no record.
         let finished = match read(&self.ways, &key).await {
             Ok(Some(record)) => match Hold::take_over(&self.ways, &key, holder, new_id()).await {
-                Ok(hold) => {
-                    let others = Others {
+                Ok(mut hold) => {
+                    let moving = Move {
+                        ways: &self.ways,
                         prefix: &self.prefix,
+                        record: &record,
                         key: &key,
-                        record,
+                        written: None,
+                        tell: self.tell,
                     };
-                    others.finish(&self.ways, hold, &times, self.tell).await
+                    finish(moving, &mut hold, &times).await
                 }
                 Err(fault) => Err(fault),
             },
