@@ -3,9 +3,9 @@
 # What `make test` runs, after set-up and build: every Rust test of the workspace but the rules
 # about the tree, which are in `make check`; then each suite in tests/*/run.sh. A suite prints its
 # own lines and ends with `N passed, N failed, N skipped`; the last line here is the sum over all,
-# alone on its line. It is also written to report/test-summary.txt. `# NAME: N s` says how long each
-# took. The suites in `beside` mostly wait for time limits; they run beside all others, and what
-# they print is shown when these have ended.
+# alone on its line. It is also written to report/test-summary.txt. `# NAME: N s, computed M s` says
+# how long each took, and how long its processes computed. The suites in `beside` mostly wait for
+# time limits; they run beside all others, and what they print is shown when these have ended.
 #
 #   scripts/test.sh --build   only builds the Rust tests
 set -uo pipefail
@@ -31,9 +31,20 @@ add() {
     skipped=$((skipped + $3))
 }
 
+# compute: sets `computed` to the seconds that this shell's ended children, and theirs, computed.
+# Not as a command substitution, which would tell of its own children.
+compute() {
+    local file=$log/times-$BASHPID
+    times >"$file"
+    computed=$(awk 'NR == 2 { split($0, t, /[ms ]+/)
+        printf "%d", 60 * (t[1] + t[3]) + t[2] + t[4] }' "$file")
+}
+
 # run_cargo: the numbers come from the `test result:` lines, one for each test binary.
 run_cargo() {
-    local begin=$SECONDS status counts
+    local begin=$SECONDS computed before status counts
+    compute
+    before=$computed
     local told='^(test .* FAILED$|test result: FAILED|error|warning: unused|failures:|----|thread )'
     printf -- '-- cargo test\n'
     "${cargo_test[@]}" --no-fail-fast 2>&1 | tee "$log/cargo" | grep -E "$told"
@@ -47,11 +58,12 @@ run_cargo() {
         add 0 1 0 # it did not build, or a test process died without a result line
     fi
     printf 'cargo test: %s passed, %s failed, %s skipped\n' $counts
-    printf '# cargo test: %s s\n' $((SECONDS - begin))
+    compute
+    printf '# cargo test: %s s, computed %s s\n' $((SECONDS - begin)) $((computed - before))
 }
 
-# judge SCRIPT STATUS SECONDS: counts what the suite printed into $log/NAME. A suite that ends
-# without its summary line counts as one failure.
+# judge SCRIPT STATUS SECONDS COMPUTED: counts what the suite printed into $log/NAME. A suite that
+# ends without its summary line counts as one failure.
 judge() {
     local last
     last=$(tail -n 1 "$log/${1//\//-}")
@@ -62,32 +74,38 @@ judge() {
         printf 'not ok - %s ended with status %s and without its summary line\n' "$1" "$2"
         add 0 1 0
     fi
-    printf '# %s: %s s\n' "$1" "$3"
+    printf '# %s: %s s, computed %s s\n' "$1" "$3" "$4"
 }
 
 run_suite() {
-    local begin=$SECONDS
+    local begin=$SECONDS computed before status
+    compute
+    before=$computed
     printf -- '-- %s\n' "$1"
     "$1" | tee "$log/${1//\//-}"
-    judge "$1" "${PIPESTATUS[0]}" $((SECONDS - begin))
+    status=${PIPESTATUS[0]}
+    compute
+    judge "$1" "$status" $((SECONDS - begin)) $((computed - before))
 }
 
 # start_beside SCRIPT, and end_beside SCRIPT, which waits for it.
 start_beside() {
-    local begin=$SECONDS
+    local begin=$SECONDS computed status
     {
         "$1" >"$log/${1//\//-}"
-        printf '%s %s\n' $? $((SECONDS - begin)) >"$log/ended${1//\//-}"
+        status=$?
+        compute
+        printf '%s\n' "$status $((SECONDS - begin)) $computed" >"$log/ended${1//\//-}"
     } &
     started+=($!)
 }
 
 end_beside() {
-    local status=unknown seconds=0
+    local status=unknown seconds=0 computed=0
     printf -- '-- %s, beside the others\n' "$1"
     cat "$log/${1//\//-}"
-    read -r status seconds <"$log/ended${1//\//-}"
-    judge "$1" "$status" "$seconds"
+    read -r status seconds computed <"$log/ended${1//\//-}"
+    judge "$1" "$status" "$seconds" "$computed"
 }
 
 beside=(tests/testbed/run.sh tests/jobs/run.sh)
