@@ -9,9 +9,11 @@
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use weft_job::job::Mount;
 use weft_job::mount::check_all;
@@ -130,6 +132,18 @@ fn start_keeper(wants: &Wants) -> Result<(), Fault> {
         .map_err(failed("starting its keeper"))
 }
 
+/// Waits until the process has ended; its number stays its own until it is waited for again.
+fn wait_without_reaping(program: &Child) -> io::Result<()> {
+    let pid = i32::try_from(program.id()).map_err(io::Error::other)?;
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+    loop {
+        match waitid(Id::Pid(Pid::from_raw(pid)), flags) {
+            Err(Errno::EINTR) => {}
+            ended => return ended.map(drop).map_err(io::Error::from),
+        }
+    }
+}
+
 fn failed(what: &'static str) -> impl FnOnce(io::Error) -> Fault {
     Fault::system(format!("--mount: {what}"))
 }
@@ -158,12 +172,20 @@ impl Member {
             let _ = sender.send(child.id());
         }
         drop(sender);
-        let status = child?.wait()?;
+        self.see_out(child?)
+    }
+
+    /// Waits for the program's end, and for what becomes of its files. Publishing may take long,
+    /// and a signal that comes then goes to the program's number: nobody else may have it yet.
+    fn see_out(&mut self, mut program: Child) -> io::Result<u8> {
+        wait_without_reaping(&program)?;
+        let published = self.finish();
+        let status = program.wait()?;
         let own = status.signal().map_or_else(
             || u8::try_from(status.code().unwrap_or(1) & 0xff).unwrap_or(1),
             killed_by,
         );
-        match self.finish() {
+        match published {
             Ok(()) => Ok(own),
             Err(why) => {
                 say!("weft exec: --mount {why}");
@@ -180,5 +202,33 @@ impl Member {
             Ok(Some(Word::Failed(why))) => Err(Trouble(why)),
             _ => Err(gone()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use nix::sys::signal::kill;
+
+    use super::*;
+
+    #[test]
+    fn number_of_the_program_is_not_free_before_its_files_are_published() {
+        let program = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(program.id()).unwrap());
+        let (here, mut there) = UnixStream::pair().unwrap();
+        let keeper = std::thread::spawn(move || {
+            let mut said = [0; ENDED.len()];
+            there.read_exact(&mut said).unwrap();
+            assert_eq!(said, ENDED);
+            let while_publishing = kill(pid, None);
+            there.write_all(Word::Done.to_line().as_bytes()).unwrap();
+            while_publishing
+        });
+        let exit_code = Member { keeper: here }.see_out(program).unwrap();
+        assert_eq!(keeper.join().unwrap(), Ok(()), "a signal finds the program");
+        let reaped = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG);
+        assert_eq!((exit_code, reaped), (3, Err(Errno::ECHILD)));
     }
 }
