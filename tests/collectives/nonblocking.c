@@ -246,6 +246,40 @@ static void free_early(void) {
     end(3, below(7));
 }
 
+static MPI_Comm heard_of;
+static int heard;
+
+static void hear(MPI_Comm *communicator, int *code, ...) {
+    (void)code;
+    heard_of = *communicator;
+    heard++;
+}
+
+/* Ranks in different calls: the communicator's own error handler hears of it, and so it does of the
+ * next call. For requests the MPI calls a handler of its own choice besides. */
+static void differ(void) {
+    MPI_Comm own;
+    MPI_Errhandler handler;
+    MPI_Request request;
+    int one = 1, all = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_set_errhandler(own, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int at = 0; at < 5; at++) MPI_Barrier(own);
+    if (rank == 0) MPI_Ibarrier(own, &request);
+    else MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, own, &request);
+    int code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (code == MPI_SUCCESS) fail(NULL, "different calls ended well", 0);
+    if (heard != 1 || heard_of != own) fail(NULL, "the handler heard of different calls", heard);
+    code = MPI_Ibarrier(own, &request);
+    if (code == MPI_SUCCESS || heard != 2) fail(NULL, "a call behind one that failed", heard);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&own);
+}
+
 int main(int argc, char **argv) {
     int turns = argc > 1 ? atoi(argv[1]) : 100;
     seed = argc > 2 ? atol(argv[2]) : 1;
@@ -273,6 +307,7 @@ int main(int argc, char **argv) {
         MPI_Wait(requests, MPI_STATUS_IGNORE);
         printf("the barrier came back\n");
     }
+    differ();
     MPI_Comm_free(&communicators[1]);
     if (rank == 0) printf("all is well\n");
     MPI_Finalize();

@@ -23,6 +23,7 @@ use weft_os::region_file::{create_memfd, may_be_mapped};
 
 use crate::across::{self, Across, Place};
 use crate::functions::Handle;
+use crate::home::Home;
 use crate::leaders::Leaders;
 use crate::lives::Lives;
 use crate::mpi::Mpi;
@@ -128,6 +129,7 @@ impl Card {
 /// Where a rank stands in a communicator.
 #[derive(Clone, Copy)]
 struct Standing {
+    communicator: Handle,
     rank: usize,
     ranks: usize,
     asked: Asked,
@@ -147,11 +149,11 @@ pub enum Agreed {
 pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Agreed> {
     let standing = standing(mpi, communicator)?;
     let (file, card) = own_card(mpi, standing);
-    let cards = exchange(mpi, communicator, standing, card)?;
+    let cards = exchange(mpi, standing, card)?;
     let hosts: Vec<Host> = cards.iter().map(Card::host).collect();
     if hosts.iter().any(|host| *host != hosts[0]) {
         drop(file);
-        return agree_across(mpi, communicator, standing, &hosts).map(Agreed::Across);
+        return agree_across(mpi, standing, &hosts).map(Agreed::Across);
     }
     // Measured: where ranks share cores, Open MPI's messages over Weft take less time than a
     // meeting of all (docs/lab/2026-11-24-collectives-under-four-mpis.md).
@@ -166,12 +168,8 @@ pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Agreed> {
 }
 
 /// The same for ranks on several hosts: the first rank of each makes the segment there.
-fn agree_across(
-    mpi: &'static Mpi,
-    communicator: Handle,
-    standing: Standing,
-    hosts: &[Host],
-) -> Option<Box<Across>> {
+fn agree_across(mpi: &'static Mpi, standing: Standing, hosts: &[Host]) -> Option<Box<Across>> {
+    let communicator = standing.communicator;
     let places = across::places(hosts);
     let own = *places.get(standing.rank)?;
     let hosts_with_more = places.iter().any(|place| place.rank > 0);
@@ -189,7 +187,7 @@ fn agree_across(
         ..standing
     };
     let (file, card) = own_card(mpi, here);
-    let cards = exchange(mpi, communicator, standing, card)?;
+    let cards = exchange(mpi, standing, card)?;
     let all = cards.into_iter().enumerate();
     let cards: Vec<Card> = all
         .filter(|(at, _)| is_here(at))
@@ -244,7 +242,12 @@ fn standing(mpi: &Mpi, communicator: Handle) -> Option<Standing> {
     let world = number(mpi.functions.size, mpi.communicators.world)?;
     let asked = Asked::of(&env::var(ASKED).ok()?)?;
     let may_be = (2..=RANK_LIMIT).contains(&ranks) && asked.ranks == world;
-    (may_be && is_of_world(mpi, communicator, ranks)).then_some(Standing { rank, ranks, asked })
+    (may_be && is_of_world(mpi, communicator, ranks)).then_some(Standing {
+        communicator,
+        rank,
+        ranks,
+        asked,
+    })
 }
 
 /// Whether all ranks are ranks of MPI_COMM_WORLD, and not of another program.
@@ -329,7 +332,7 @@ fn own_card(mpi: &'static Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
 }
 
 /// Gives everybody all cards.
-fn exchange(mpi: &Mpi, communicator: Handle, standing: Standing, card: Card) -> Option<Vec<Card>> {
+fn exchange(mpi: &Mpi, standing: Standing, card: Card) -> Option<Vec<Card>> {
     let own = card.words();
     let mut all = vec![[0u64; CARD_WORDS]; standing.ranks];
     let bytes = size_of_val(&own) as c_int;
@@ -343,7 +346,7 @@ fn exchange(mpi: &Mpi, communicator: Handle, standing: Standing, card: Card) -> 
             all.as_mut_ptr().cast(),
             bytes,
             byte,
-            communicator,
+            standing.communicator,
         )
     };
     (code == 0).then(|| all.iter().map(Card::of_words).collect())
@@ -379,7 +382,8 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     // Nobody has measured that it is worth it where ranks share cores.
     let may_pay = !shares_cores || standing.asked.always;
     let go_on = may_pay && cards.iter().all(|card| card.goes_on);
-    let pending = || Arc::new(Pending::new(calls, lives.clone(), Arc::clone(&map)));
+    let home = Home::new(standing.communicator);
+    let pending = || Arc::new(Pending::new(home, calls, lives.clone(), Arc::clone(&map)));
     let pending = go_on.then(pending);
     let waiting = Waiting::new(mpi, lives, shares_cores)?;
     Some(Served {

@@ -254,6 +254,11 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         drop(earlier);
         // What it holds calls the MPI when it goes.
         let state = mem::replace(&mut known.state, State::Gone);
+        if let State::Served(served) = &state
+            && let Some(pending) = &served.pending
+        {
+            pending.home.note_freed();
+        }
         if let (State::Across(across), false) = (state, is_end)
             && let Some(leaders) = across.leaders
         {

@@ -19,7 +19,7 @@
 //! one that cannot be served tells the others ([`shares`]).
 //!
 //! [`nonblocking`] begins the calls that do not wait, and [`pending`] goes on with them where
-//! [`driver`] found that it can.
+//! [`driver`] found that it can; [`home`] is whose they are.
 //! [`movement`] and [`exchange`] bring blocks from ranks to ranks, with [`shares`], what they have
 //! in common; [`reach`] is the ranks' memory, where long data are read. [`mpi`] finds the MPI of
 //! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
@@ -41,6 +41,7 @@ pub mod driver;
 pub mod entries;
 pub mod exchange;
 pub mod functions;
+pub mod home;
 pub mod large;
 pub mod lasting;
 pub mod leaders;

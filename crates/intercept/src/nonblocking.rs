@@ -7,7 +7,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_collectives::{Combination, Nonblocking};
+use weft_collectives::{Combination, Fault, Nonblocking};
 use weft_memory::{BytesView, BytesViewMut};
 use weft_mpi_abi::Abi;
 
@@ -19,7 +19,7 @@ use crate::lasting::Lasting;
 use crate::limits::within_nonblocking;
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
-use crate::pending::Buffers;
+use crate::pending::{Buffers, Opening};
 use crate::reduction::terms;
 use crate::served::Served;
 use crate::shares::given;
@@ -27,24 +27,24 @@ use crate::shares::given;
 /// Where the program wants its request, of the width that its MPI has.
 pub type Request = *mut c_void;
 
-/// What remains of a call's arguments once it is begun.
-type Begun = Result<Buffers, Stop>;
-
-/// Begins a call; `None` leaves it to the MPI, here and below.
+/// Begins a call, if `check` finds that it can be served; `None` leaves it to the MPI, here and
+/// below. Only then is there a request: most programs' calls are longer than what is served.
 ///
 /// # Safety
 /// The arguments are a call's of the program, whose buffers stay as they are until the program has
 /// heard of the call's end, here and below.
-unsafe fn begin(
+unsafe fn begin<B>(
     call: Call,
     communicator: usize,
     request: Request,
-    begin: impl FnOnce(&Mpi, &Served, &mut Nonblocking) -> Begun,
-) -> Option<c_int> {
+    check: impl FnOnce(&Mpi, &Served) -> Result<Opening<B>, Stop>,
+) -> Option<c_int>
+where
+    B: FnOnce(&mut Nonblocking) -> Result<(), Fault>,
+{
     serve_nonblocking(call, communicator, |mpi, served| {
         let pending = served.pending.as_ref().ok_or(Stop::Left)?;
-        let begin = |calls: &mut Nonblocking| begin(mpi, served, calls);
-        let made = pending.begin(mpi, begin)?;
+        let made = pending.begin(mpi, check(mpi, served)?)?;
         // SAFETY: the program's place for a handle of its MPI.
         unsafe { write_request(mpi, request, made) };
         Ok(())
@@ -109,9 +109,11 @@ unsafe fn room(mpi: &Mpi, data: &Checked, is_in_place: bool) -> Result<Bytes, St
 pub unsafe fn barrier(communicator: usize, request: Request) -> Option<c_int> {
     // SAFETY: the caller's promise, here and below.
     unsafe {
-        begin(Call::Barrier, communicator, request, |_, _, calls| {
-            calls.barrier()?;
-            Ok(Buffers::NONE)
+        begin(Call::Barrier, communicator, request, |_, _| {
+            Ok(Opening {
+                buffers: Buffers::NONE,
+                begin: Nonblocking::barrier,
+            })
         })
     }
 }
@@ -126,7 +128,7 @@ pub unsafe fn broadcast(
     root: c_int,
     request: Request,
 ) -> Option<c_int> {
-    let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
+    let act = |mpi: &Mpi, served: &Served| {
         let root = served.root(root)?;
         let data = data.checked(mpi)?;
         within_nonblocking(mpi, Call::Bcast, data.bytes)?;
@@ -136,8 +138,8 @@ pub unsafe fn broadcast(
         unsafe {
             let mut bytes = room(mpi, &data, is_root)?;
             let place = (!is_root).then(|| Lasting::new(data, mpi)).transpose()?;
-            calls.bcast(lasting_mut(&mut bytes), root)?;
-            Ok(match place {
+            let view = lasting_mut(&mut bytes);
+            let buffers = match place {
                 None => Buffers {
                     given: Some(bytes),
                     taken: None,
@@ -146,7 +148,9 @@ pub unsafe fn broadcast(
                     given: None,
                     taken: Some((place, bytes)),
                 },
-            })
+            };
+            let begin = move |calls: &mut Nonblocking| calls.bcast(view, root);
+            Ok(Opening { buffers, begin })
         }
     };
     // SAFETY: as above.
@@ -168,7 +172,7 @@ pub unsafe fn gather(
         Some(_) => Call::Gather,
         None => Call::Allgather,
     };
-    let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
+    let act = |mpi: &Mpi, served: &Served| {
         let root = root.map(|root| served.root(root)).transpose()?;
         let takes = root.is_none_or(|root| root == served.team.rank());
         let is_in_place = takes && mpi.is_in_place(send.address());
@@ -179,21 +183,21 @@ pub unsafe fn gather(
         unsafe {
             let given = given(mpi, send, is_in_place)?;
             let view = given.as_ref().map(|given| lasting(given));
-            let taken = match takes {
+            let mut taken = match takes {
                 true => {
                     let all = receive.times(served.team.ranks())?.checked(mpi)?;
-                    let mut bytes = room(mpi, &all, is_in_place)?;
-                    let place = Lasting::new(all, mpi)?;
-                    calls.gather(view, lasting_mut(&mut bytes), block_bytes, root)?;
-                    Some((place, bytes))
+                    let bytes = room(mpi, &all, is_in_place)?;
+                    Some((Lasting::new(all, mpi)?, bytes))
                 }
-                false => {
-                    let none = BytesViewMut::from_slice(&mut []);
-                    calls.gather(view, none, block_bytes, root)?;
-                    None
-                }
+                false => None,
             };
-            Ok(Buffers { given, taken })
+            let recv = match &mut taken {
+                Some((_, bytes)) => lasting_mut(bytes),
+                None => BytesViewMut::from_slice(&mut []),
+            };
+            let begin = move |calls: &mut Nonblocking| calls.gather(view, recv, block_bytes, root);
+            let buffers = Buffers { given, taken };
+            Ok(Opening { buffers, begin })
         }
     };
     // SAFETY: as above.
@@ -211,7 +215,7 @@ pub unsafe fn scatter(
     root: c_int,
     request: Request,
 ) -> Option<c_int> {
-    let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
+    let act = |mpi: &Mpi, served: &Served| {
         let root = served.root(root)?;
         let is_root = served.team.rank() == root;
         let keeps = is_root && mpi.is_in_place(receive.address());
@@ -232,11 +236,13 @@ pub unsafe fn scatter(
                 }
             };
             let recv = taken.as_mut().map(|(_, bytes)| lasting_mut(bytes));
-            calls.scatter(lasting(&given), recv, block_bytes, root)?;
-            Ok(Buffers {
+            let view = lasting(&given);
+            let begin = move |calls: &mut Nonblocking| calls.scatter(view, recv, block_bytes, root);
+            let buffers = Buffers {
                 given: Some(given),
                 taken,
-            })
+            };
+            Ok(Opening { buffers, begin })
         }
     };
     // SAFETY: as above.
@@ -253,7 +259,7 @@ pub unsafe fn all_to_all(
     receive: Data,
     request: Request,
 ) -> Option<c_int> {
-    let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
+    let act = |mpi: &Mpi, served: &Served| {
         let ranks = served.team.ranks();
         let block_bytes = receive.checked(mpi)?.bytes;
         within_nonblocking(mpi, Call::Alltoall, block_bytes)?;
@@ -268,11 +274,13 @@ pub unsafe fn all_to_all(
             let view = given.as_ref().map(|given| lasting(given));
             let mut bytes = room(mpi, &all, is_in_place)?;
             let place = Lasting::new(all, mpi)?;
-            calls.alltoall(view, lasting_mut(&mut bytes), block_bytes)?;
-            Ok(Buffers {
+            let recv = lasting_mut(&mut bytes);
+            let begin = move |calls: &mut Nonblocking| calls.alltoall(view, recv, block_bytes);
+            let buffers = Buffers {
                 given,
                 taken: Some((place, bytes)),
-            })
+            };
+            Ok(Opening { buffers, begin })
         }
     };
     // SAFETY: as above.
@@ -327,7 +335,7 @@ pub unsafe fn reduce(
     request: Request,
 ) -> Option<c_int> {
     let Reducing { sum, operation } = reducing;
-    let act = |mpi: &Mpi, served: &Served, calls: &mut Nonblocking| {
+    let act = |mpi: &Mpi, served: &Served| {
         let root = match sum {
             Sum::To(root) => Some(served.root(root)?),
             _ => None,
@@ -358,14 +366,17 @@ pub unsafe fn reduce(
                 BytesViewMut::from_raw(place.cast_mut().cast(), taken_bytes),
             )
         };
-        match (sum, root) {
-            (Sum::Scattered, _) => calls.reduce_scatter(view, recv, checked.bytes, reduction)?,
-            (Sum::UpTo, _) => calls.combine(view, recv, reduction, Combination::UpTo)?,
-            (Sum::Below, _) => calls.combine(view, recv, reduction, Combination::Below)?,
-            (_, Some(root)) => calls.combine(view, recv, reduction, Combination::Root(root))?,
-            (_, None) => calls.combine(view, recv, reduction, Combination::All)?,
-        }
-        Ok(Buffers::NONE)
+        let begin = move |calls: &mut Nonblocking| match (sum, root) {
+            (Sum::Scattered, _) => calls.reduce_scatter(view, recv, checked.bytes, reduction),
+            (Sum::UpTo, _) => calls.combine(view, recv, reduction, Combination::UpTo),
+            (Sum::Below, _) => calls.combine(view, recv, reduction, Combination::Below),
+            (_, Some(root)) => calls.combine(view, recv, reduction, Combination::Root(root)),
+            (_, None) => calls.combine(view, recv, reduction, Combination::All),
+        };
+        Ok(Opening {
+            buffers: Buffers::NONE,
+            begin,
+        })
     };
     // SAFETY: as above.
     unsafe { begin(sum.call(), communicator, request, act) }

@@ -17,6 +17,7 @@ use weft_os::map::RawMap;
 use crate::buffers::Bytes;
 use crate::driver;
 use crate::functions::Handle;
+use crate::home::Home;
 use crate::lasting::Lasting;
 use crate::lives::Lives;
 use crate::mpi::{self, Mpi};
@@ -25,7 +26,11 @@ use crate::tally::Tally;
 
 /// A communicator's calls under way.
 #[derive(Debug)]
-pub struct Pending(Mutex<Calls>);
+pub struct Pending {
+    calls: Mutex<Calls>,
+    /// Whose they are.
+    pub home: Arc<Home>,
+}
 
 /// The calls go before what they lie in.
 #[derive(Debug)]
@@ -56,6 +61,16 @@ impl Buffers {
     };
 }
 
+/// A call that will be served.
+#[derive(Debug)]
+pub struct Opening<B> {
+    /// Its data.
+    pub buffers: Buffers,
+    /// Begins it. Must not fail but for what an earlier call has failed with: the program has its
+    /// request.
+    pub begin: B,
+}
+
 /// One call of the program.
 #[derive(Debug)]
 struct Begun {
@@ -65,8 +80,12 @@ struct Begun {
 }
 
 /// What the MPI is told of a call, and tells of its request.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Told {
+    /// Whose error handler hears of an error.
+    home: Arc<Home>,
+    /// It has.
+    is_heard: OnceLock<()>,
     /// How it ended.
     code: OnceLock<c_int>,
     /// The request is gone. Some MPIs free it as soon as the program says so, others when it is
@@ -95,40 +114,49 @@ pub fn can_go_on(mpi: &'static Mpi) -> bool {
 
 impl Pending {
     /// Of a communicator with a segment for them.
-    pub fn new(algorithms: Nonblocking, lives: Lives, segment: Arc<RawMap>) -> Self {
-        Self(Mutex::new(Calls {
+    pub fn new(
+        home: Arc<Home>,
+        algorithms: Nonblocking,
+        lives: Lives,
+        segment: Arc<RawMap>,
+    ) -> Self {
+        let calls = Mutex::new(Calls {
             algorithms,
             begun: VecDeque::new(),
             lives,
             fault: None,
             is_listed: false,
             _segment: segment,
-        }))
+        });
+        Self { calls, home }
     }
 
-    /// Begins a call by `begin`, and goes on with it as far as that goes now. Answers the program's
-    /// request.
+    /// Begins a call, and goes on with it as far as that goes now. Answers the program's request.
     ///
     /// # Errors
-    /// What `begin` answers; [`Stop::Code`] if the MPI gives no request.
-    pub fn begin(
+    /// [`Stop::Code`] if the MPI gives no request; [`Stop::Fault`] if an earlier call failed.
+    pub fn begin<B>(
         self: &Arc<Self>,
         mpi: &'static Mpi,
-        begin: impl FnOnce(&mut Nonblocking) -> Result<Buffers, Stop>,
-    ) -> Result<Handle, Stop> {
-        let mut calls = lock(&self.0);
-        // Before the call is begun, which cannot be taken back.
-        let mut begun = Begun::new(mpi)?;
-        let request = begun.request;
-        match begin(&mut calls.algorithms) {
-            Ok(buffers) => begun.buffers = buffers,
-            Err(stop) => {
-                begun.take_back(mpi);
-                return Err(stop);
-            }
+        opening: Opening<B>,
+    ) -> Result<Handle, Stop>
+    where
+        B: FnOnce(&mut Nonblocking) -> Result<(), Fault>,
+    {
+        let mut calls = lock(&self.calls);
+        if let Some(fault) = calls.fault {
+            return Err(Stop::Fault(fault));
         }
-        calls.begun.push_back(begun);
-        let ended = calls.go_on();
+        // Before the call is begun, which cannot be taken back.
+        let begun = Begun::new(mpi, Arc::clone(&self.home), opening.buffers)?;
+        let request = begun.request;
+        let ended = match (opening.begin)(&mut calls.algorithms) {
+            Ok(()) => {
+                calls.begun.push_back(begun);
+                calls.go_on()
+            }
+            Err(fault) => vec![(begun, Err(fault))],
+        };
         if !calls.begun.is_empty() && !calls.is_listed {
             calls.is_listed = true;
             let mut listed = lock(&UNDER_WAY);
@@ -187,7 +215,7 @@ extern "C" fn go_on() {
     };
     let mut ended = Vec::new();
     listed.retain(|pending| {
-        let Ok(mut calls) = pending.0.try_lock() else {
+        let Ok(mut calls) = pending.calls.try_lock() else {
             return true;
         };
         ended.append(&mut calls.go_on());
@@ -208,8 +236,13 @@ impl Begun {
     ///
     /// # Errors
     /// [`Stop::Code`].
-    fn new(mpi: &Mpi) -> Result<Self, Stop> {
-        let told = Arc::new(Told::default());
+    fn new(mpi: &Mpi, home: Arc<Home>, buffers: Buffers) -> Result<Self, Stop> {
+        let told = Arc::new(Told {
+            home,
+            is_heard: OnceLock::new(),
+            code: OnceLock::new(),
+            is_freed: OnceLock::new(),
+        });
         let handed = Arc::into_raw(Arc::clone(&told)).cast_mut().cast();
         let mut request = 0;
         // SAFETY: functions of the standard's types, and a place of ours; the MPI hands `handed`
@@ -224,20 +257,8 @@ impl Begun {
         Ok(Self {
             request: mpi.handle(request),
             told,
-            buffers: Buffers::NONE,
+            buffers,
         })
-    }
-
-    /// Of a call that was not begun.
-    fn take_back(self, mpi: &Mpi) {
-        let mut request = self.request;
-        let status = mpi.abi.status_ignore() as *mut c_void;
-        // SAFETY: our own request, which nobody else has seen.
-        unsafe {
-            if (mpi.functions.complete_request)(request) == 0 {
-                (mpi.functions.wait)(&mut request, status);
-            }
-        }
     }
 
     /// Tells the MPI, which then tells the program.
@@ -265,15 +286,19 @@ unsafe extern "C" fn query(result: *mut c_void, status: *mut c_void) -> c_int {
         return 0;
     };
     // SAFETY: what `new` handed in, not freed yet, and the MPI's status.
-    unsafe {
+    let told = unsafe {
         (mpi.functions.set_elements)(status, mpi.datatypes.byte, 0);
         (mpi.functions.set_cancelled)(status, 0);
-        match (*result.cast::<Told>()).code.get() {
-            None | Some(0) => 0,
-            Some(&code) => {
-                (mpi.functions.call_error_handler)(mpi.communicators.world, code);
-                code
+        &*result.cast::<Told>()
+    };
+    match told.code.get() {
+        None | Some(0) => 0,
+        Some(&code) => {
+            // The MPI may ask more than once (MPI_Request_get_status).
+            if told.is_heard.set(()).is_ok() {
+                told.home.hear_of_request(mpi, code);
             }
+            code
         }
     }
 }

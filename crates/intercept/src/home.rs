@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The communicator of calls that do not wait: its error handler hears of those that fail, as long
+//! as it is there, and a program may free it before they have ended. Made by agreement;
+//! communicators says when it is freed, pending when a call has failed. Source: MPI 4.1, 9.3 (error
+//! handling) and 7.4.3 (freed communicators).
+
+use std::sync::{Arc, OnceLock};
+
+use weft_mpi_abi::Abi;
+
+use crate::functions::Handle;
+use crate::mpi::Mpi;
+
+/// A communicator, there or freed.
+#[derive(Debug)]
+pub struct Home {
+    communicator: Handle,
+    is_freed: OnceLock<()>,
+}
+
+impl Home {
+    /// Of a communicator that is there.
+    pub fn new(communicator: Handle) -> Arc<Self> {
+        Arc::new(Self {
+            communicator,
+            is_freed: OnceLock::new(),
+        })
+    }
+
+    /// From now on its handle may be another's.
+    pub fn note_freed(&self) {
+        self.is_freed.get_or_init(|| ());
+    }
+
+    /// Has the program's error handler hear of a request that failed: the communicator's, or
+    /// MPI_COMM_WORLD's if that is gone. The MPI calls one besides, since the request has no
+    /// communicator for it: Open MPI and Intel MPI that of MPI_COMM_WORLD, MPICH that of
+    /// MPI_COMM_SELF. Open MPI is told by its interface, so its program hears once.
+    pub fn hear_of_request(&self, mpi: &Mpi, code: i32) {
+        let world = mpi.communicators.world;
+        let hears = match self.is_freed.get() {
+            None => self.communicator,
+            Some(()) => world,
+        };
+        if hears == world && mpi.abi == Abi::OpenMpi {
+            return;
+        }
+        // SAFETY: a communicator that is there.
+        unsafe { (mpi.functions.call_error_handler)(hears, code) };
+    }
+}
