@@ -20,7 +20,7 @@ use crate::mounts::member::{self, Member};
 use crate::mounts::nodes::Nodes;
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
-use crate::started::{self, Starter};
+use crate::started::{self, Started, Starter};
 use crate::talk::{self, say};
 use crate::{dev_shm, job_key, leftovers, program};
 
@@ -132,7 +132,10 @@ fn prepare(arguments: &ExecArguments) -> Result<(Command, Option<Member>), Fault
     if place.started.as_ref().is_none_or(|rank| rank.rank == 0) {
         warn(&ready, chosen.note.as_deref());
     }
-    leftovers::remove_abandoned(chosen.installation.family);
+    let started = place.started.as_ref();
+    if started.is_none_or(Started::is_first_of_host) {
+        leftovers::remove_abandoned(chosen.installation.family);
+    }
     let mut command = Command::new(&program.path);
     command.args(rest);
     ready.environment.apply(&mut command);

@@ -4,12 +4,12 @@
 //!
 //! Called by `lib.rs` and, on each other host, by `node_agent.rs`; `weft doctor` asks what lies
 //! there ([`abandoned`]). Where another launcher started the ranks, nothing of Weft is left at
-//! their end; so the next rank of this user there removes what they left (`exec.rs`,
-//! [`remove_abandoned`]). A file of /dev/shm goes only if all of this holds: its name begins as
-//! this MPI's do, it was not there before a job of `weft run`, it is a plain file of this user, and
-//! nobody has it open or mapped, of which the kernel vouches by a
-//! lease (`weft_os::lease`). Each of these MPIs holds a file mapped from its making to its removal,
-//! so such a file is nobody's: its owners are dead. Names as seen with Open MPI 4.1.4 and 5.0.11,
+//! their end; so the next ranks of this user there, the first one of each host, remove what they
+//! left (`exec.rs`, [`remove_abandoned`]). A file of /dev/shm goes only if all of this holds: its
+//! name begins as this MPI's do, it was not there before a job of `weft run`, it is a plain file of
+//! this user, and nobody has it open or mapped, of which the kernel vouches by a lease
+//! (`weft_os::lease`). Each of these MPIs holds a file mapped from its making to its removal, so
+//! such a file is nobody's: its owners are dead. Names as seen with Open MPI 4.1.4 and 5.0.11,
 //! MPICH 5.0.2 and Intel MPI 2021.18; UCX may be below each.
 
 use std::collections::HashSet;

@@ -116,6 +116,7 @@ mod tests {
             rank: 0,
             size: Some(2),
             local_size: Some(2),
+            local_rank: None,
             pmix,
             pmi,
         }

@@ -47,6 +47,8 @@ pub struct Started {
     pub size: Option<u32>,
     /// Ranks of the job on this host.
     pub local_size: Option<u32>,
+    /// Its number among those of its host.
+    pub local_rank: Option<u32>,
     /// PMIx is offered.
     pub pmix: bool,
     /// PMI 1 or 2 is offered.
@@ -73,17 +75,23 @@ impl Started {
         let Some(rank) = number(variable)? else {
             return Ok(None);
         };
-        let (size, local_size) = match by {
+        let (size, local_size, local_rank) = match by {
             Starter::OpenMpi => (
                 number("OMPI_COMM_WORLD_SIZE")?,
                 number("OMPI_COMM_WORLD_LOCAL_SIZE")?,
+                number("OMPI_COMM_WORLD_LOCAL_RANK")?,
             ),
-            Starter::Hydra => (number("PMI_SIZE")?, number("MPI_LOCALNRANKS")?),
+            Starter::Hydra => (
+                number("PMI_SIZE")?,
+                number("MPI_LOCALNRANKS")?,
+                number("MPI_LOCALRANKID")?,
+            ),
             Starter::Slurm => (
                 number("SLURM_STEP_NUM_TASKS")?,
                 slurm_local(get, number("SLURM_NODEID")?.unwrap_or(0)),
+                number("SLURM_LOCALID")?,
             ),
-            Starter::Other => (number("PMI_SIZE")?, None),
+            Starter::Other => (number("PMI_SIZE")?, None, None),
         };
         Ok(Some(Self {
             by,
@@ -91,6 +99,7 @@ impl Started {
             rank,
             size,
             local_size,
+            local_rank,
             pmix: get("PMIX_RANK").is_some(),
             pmi: ["PMI_FD", "PMI_PORT", "PMI_RANK"]
                 .iter()
@@ -102,6 +111,13 @@ impl Started {
     #[must_use]
     pub fn is_spread(&self) -> bool {
         matches!((self.size, self.local_size), (Some(all), Some(local)) if local < all)
+    }
+
+    /// Whether it may do what one rank of each host does: it is the first one of its host, or its
+    /// launcher does not say.
+    #[must_use]
+    pub fn is_first_of_host(&self) -> bool {
+        self.local_rank.is_none_or(|rank| rank == 0)
     }
 
     /// Whether it is the only rank; `false` where the launcher does not say.
@@ -227,6 +243,22 @@ mod tests {
         }
         let pmi2: Vec<_> = SLURM.into_iter().chain([("PMI_RANK", "5")]).collect();
         assert_eq!((of(&pmi2).by, of(&pmi2).pmi), (Starter::Slurm, true));
+    }
+
+    #[test]
+    fn one_rank_of_a_host_is_its_first_and_all_are_where_nobody_says() {
+        let is_first = |set: &[(&str, &str)], local: (&'static str, &'static str)| {
+            let set: Vec<_> = set.iter().copied().chain([local]).collect();
+            started(&set).unwrap().unwrap().is_first_of_host()
+        };
+        for (set, name) in [
+            (OPEN_MPI, "OMPI_COMM_WORLD_LOCAL_RANK"),
+            (HYDRA, "MPI_LOCALRANKID"),
+            (SLURM, "SLURM_LOCALID"),
+        ] {
+            assert!(is_first(&set, (name, "0")) && !is_first(&set, (name, "1")));
+        }
+        assert!(is_first(&[("PMIX_RANK", "3")], ("SLURM_LOCALID", "3")));
     }
 
     #[test]
