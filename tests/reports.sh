@@ -40,14 +40,21 @@ ends() {
     [ "$ended" = "$code" ] && grep -qF -- "$words" "$work/out"
 }
 
+# A suite that sets show_seconds shows how long each case took, since the one before it.
+show_seconds= case_began=$SECONDS
+line() { # line WORD NAME
+    printf '%s - %s%s\n' "$1" "$2" "${show_seconds:+ ($((SECONDS - case_began)) s)}"
+    case_began=$SECONDS
+}
+
 ok() { # ok NAME
     passed=$((passed + 1))
-    printf 'ok - %s\n' "$1"
+    line ok "$1"
 }
 
 not_ok() { # not_ok NAME
     failed=$((failed + 1))
-    printf 'not ok - %s\n' "$1"
+    line 'not ok' "$1"
 }
 
 skip() { # skip NAME WHY

@@ -32,6 +32,7 @@ if [ "$(id -u)" = 0 ] && [ -z "${OWN_SPACE:-}" ] &&
 fi
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+show_seconds=yes
 need_weft
 wanted=("$@")
 # The commands, none of which may take longer than that.
