@@ -89,6 +89,36 @@ else
     no_faults
     report $status 'cancelled while its bucket is being mounted: no rank starts, no mount stays'
 
+    # A process that has inherited an open file writes into it and ends. Its close(2) does not wait
+    # for the store, so the rank is over while the file is not in the bucket.
+    script opens "exec 3>$work/bucket/late-\$SLURM_JOB_ID" "$work/writes-late & exit"
+    script writes-late "touch $work/wrote" "until [ -e $work/store-waits ]; do sleep 0.05; done" \
+        'printf x >&3' "touch $work/over"
+    script outlives "$work/opens" "until [ -e $work/over ]; do sleep 0.05; done"
+    is_over_but_for_its_file() { ! pgrep -f "^/bin/sh $work/(outlives|writes-late)"; }
+    # publishing: a job in that state; the store does not answer until `store_answers`.
+    publishing() {
+        rm -f "$work"/{wrote,store-waits,over}
+        there=$(objects)
+        mounted -n 1 -- "$work/outlives" && wait_for 20 test -e "$work/wrote" &&
+            kill -STOP "$bucket_server_process" && touch "$work/store-waits" &&
+            wait_for 20 is_over_but_for_its_file && wait_state "$id" RUNNING
+    }
+    store_answers() { kill -CONT "$bucket_server_process"; }
+    late_is_published() { wait_for 40 no_mount_is_left && [ "$(objects)" = $((there + 1)) ]; }
+    publishing >"$work/out" && ends 0 '' weft cancel "$id" && wait_state "$id" COMPLETING &&
+        store_answers && late_is_published >>"$work/out" && ends 143 'CANCELLED' weft wait "$id"
+    status=$?
+    store_answers
+    report $status 'cancelled while its files are published: they are, and it is CANCELLED'
+
+    publishing >"$work/out" && ends 0 '' weft cancel --wait "$id" &&
+        ends 143 'CANCELLED' weft wait "$id" && ! pgrep -af 'weft exec' >>"$work/out" &&
+        store_answers && late_is_published >>"$work/out"
+    status=$?
+    store_answers
+    report $status 'a store that takes longer than KillWait: the job ends, and no mount stays'
+
     script stays-mounted "printf x >$work/bucket/kept-\$SLURM_PROCID" \
         "touch $work/stays-\$SLURM_PROCID" "until [ -e $work/leave ]; do sleep 0.05; done"
     both_stay() { [ -e "$work/stays-0" ] && [ -e "$work/stays-1" ]; }
