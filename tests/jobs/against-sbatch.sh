@@ -5,11 +5,14 @@
 #   weft    weft submit -N 2 -n 2 -- PROGRAM
 #   hand    sbatch; its script has the key and `srun weft exec -- PROGRAM`
 #   plain   sbatch; its script has `srun PROGRAM`, so the MPI's own transport carries the messages
-# `make test` does not run it. Usage: tests/jobs/against-sbatch.sh [ROUNDS] [MPI] (12 openmpi)
+# The first round is no part of the figures: programs are read from the disk then.
+# `make test` does not run it.
+# Usage: tests/jobs/against-sbatch.sh [ROUNDS] [MPI] [KIND...] (12 openmpi weft hand plain)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
-rounds=${1:-12} mpi=${2:-openmpi}
+rounds=${1:-12} mpi=${2:-openmpi} kinds=("${@:3}")
+[ ${#kinds[@]} != 0 ] || kinds=(weft hand plain)
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 need_weft
@@ -37,12 +40,8 @@ measured() { # measured KIND: one line, once the job has run and the nodes are f
             'BEGIN { printf "%s %.3f %s\n", kind, in_init - begin, rest }'
 }
 for ((i = 0; i < rounds; i++)); do
-    case $((i % 3)) in
-    0) kinds='weft hand plain' ;;
-    1) kinds='hand plain weft' ;;
-    2) kinds='plain weft hand' ;;
-    esac
-    for kind in $kinds; do
+    first=$((i % ${#kinds[@]}))
+    for kind in "${kinds[@]:first}" "${kinds[@]:0:first}"; do
         rm -f $kind
         begin=$(date +%s.%N)
         if [ $kind = weft ]; then
@@ -50,25 +49,7 @@ for ((i = 0; i < rounds; i++)); do
         else
             sbatch $kind.sh >said 2>&1
         fi
-        measured $kind || cat said $kind
+        measured $kind || { cat said $kind >&2; exit 1; }
     done
 done | tee figures
-python3 - figures <<'PYTHON'
-import statistics
-import sys
-
-runs = {}
-for line in open(sys.argv[1]):
-    kind, *values = line.split()
-    runs.setdefault(kind, []).append([float(value) for value in values])
-for column, name in enumerate(("submit to MPI_Init, s", "8 B, us", "1 MiB, MB/s")):
-    for kind, values in runs.items():
-        values = sorted(row[column] for row in values)
-        print(f"{name}, {kind}: median {statistics.median(values):.4g}, mean"
-            f" {statistics.mean(values):.4g}, {values[0]:.4g} to {values[-1]:.4g}")
-    for kind in ("hand", "plain"):
-        pairs = zip(runs["weft"], runs[kind])
-        ratios = sorted(ours[column] / theirs[column] for ours, theirs in pairs)
-        print(f"{name}, weft over {kind}, in pairs: median {statistics.median(ratios):.3f},"
-            f" {ratios[0]:.3f} to {ratios[-1]:.3f}")
-PYTHON
+python3 "$ROOT/tests/jobs/intervals.py" figures
