@@ -80,13 +80,16 @@ else
         wait_for 20 grep -qs begun "slurm-$id.out" && cancelled_with_mount
     report $? 'a cancelled job leaves no mount'
 
-    # The store answers late, and so a mount takes some seconds.
-    faults '{"first_byte_ms": 1000}'
+    # The store does not answer until `store_answers`.
+    store_waits() { kill -STOP "$bucket_server_process"; }
+    store_answers() { kill -CONT "$bucket_server_process"; }
     mounting_now() { pgrep -f "^$work/mounting/bin/weft-mount" >"$work/out"; }
-    mounted -n 1 -- touch "$work/started" && wait_for 20 mounting_now && cancelled_with_mount &&
-        [ ! -e "$work/started" ]
+    store_waits
+    mounted -n 1 -- touch "$work/started" && wait_for 20 mounting_now &&
+        ends 0 '' weft cancel --wait "$id" && ends 143 'CANCELLED' weft wait "$id" &&
+        store_answers && wait_for 40 no_mount_is_left >>"$work/out" && [ ! -e "$work/started" ]
     status=$?
-    no_faults
+    store_answers
     report $status 'cancelled while its bucket is being mounted: no rank starts, no mount stays'
 
     # A process that has inherited an open file writes into it and ends. Its close(2) does not wait
@@ -96,15 +99,14 @@ else
         'printf x >&3' "touch $work/over"
     script outlives "$work/opens" "until [ -e $work/over ]; do sleep 0.05; done"
     is_over_but_for_its_file() { ! pgrep -f "^/bin/sh $work/(outlives|writes-late)"; }
-    # publishing: a job in that state; the store does not answer until `store_answers`.
+    # publishing: a job in that state.
     publishing() {
         rm -f "$work"/{wrote,store-waits,over}
         there=$(objects)
         mounted -n 1 -- "$work/outlives" && wait_for 20 test -e "$work/wrote" &&
-            kill -STOP "$bucket_server_process" && touch "$work/store-waits" &&
+            store_waits && touch "$work/store-waits" &&
             wait_for 20 is_over_but_for_its_file && wait_state "$id" RUNNING
     }
-    store_answers() { kill -CONT "$bucket_server_process"; }
     late_is_published() { wait_for 40 no_mount_is_left && [ "$(objects)" = $((there + 1)) ]; }
     publishing >"$work/out" && ends 0 '' weft cancel "$id" && wait_state "$id" COMPLETING &&
         store_answers && late_is_published >>"$work/out" && ends 143 'CANCELLED' weft wait "$id"
