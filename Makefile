@@ -5,7 +5,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
-  tests-built ready check check-exports check-stores bench bench-network bench-mount readme clean \
+  tests-built ready check check-exports check-stores bench bench-network bench-mount readme \
+  readme-hosts clean \
   setup-build setup-mount setup-peers judge-mount setup-demo setup-test setup-packages
 
 PREFIX ?= /usr/local
@@ -29,6 +30,7 @@ help:
 	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: half an hour' \
 	  'make judge-mount   all of pjdfstest, and 100,000 steps of fsx, on a mounted bucket' \
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
+	  'make readme-hosts   latency between hosts: five minutes; writes the tables of it' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
@@ -104,6 +106,13 @@ readme: setup-demo build
 	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native,weft+plain \
 	  --benchmarks latency,bw -r 10 --repeat-scale 0.1 --out report/readme
 	@scripts/readme-results.py report/readme
+
+# The tables of a message between two hosts.
+readme-hosts: setup-demo build
+	dist/bin/weft bench compare --testbed direct,mtu=1500 --testbed direct,mtu=9000 \
+	  --mpi openmpi,mpich,intel,debian-openmpi --benchmarks latency -r 7 -m 8:1048576 \
+	  --size-time 0.03 --out report/readme-hosts
+	@scripts/readme-hosts.py report/readme-hosts
 
 tests-built: setup-build
 	@scripts/test.sh --build

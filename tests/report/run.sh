@@ -86,6 +86,9 @@ if [ $# = 1 ]; then
 else
     rendered
     check "README's table stands between its marks" scripts/readme-results.py --check
+    check 'the tables between hosts are made of a comparison' \
+        python3 tests/report/hosts.py "$work/hosts"
+    check 'the tables between hosts say what their figures say' scripts/readme-hosts.py --check
     [ ! -s "$work/index.html" ] || browse "$work/index.html"
 fi
 summary

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Writes the tables of a message between two hosts, in README.md and in docs/between-nodes.md, from
+docs/figures/between-hosts.json. `make readme-hosts` calls it.
+
+    scripts/readme-hosts.py FOLDER    takes the figures from what `weft bench compare --testbed
+                                      direct,mtu=1500 --testbed direct,mtu=9000 --benchmarks latency
+                                      --out FOLDER` left, and writes the tables
+    scripts/readme-hosts.py           writes the tables from the figures that are there
+    scripts/readme-hosts.py --check   whether the tables say what the figures say
+
+Nothing is left out: where Weft is behind, the tables say so."""
+
+import json
+import pathlib
+import re
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "docs/figures/between-hosts.json"
+BEGIN = "<!-- between hosts: written by scripts/readme-hosts.py -->"
+END = "<!-- end of between hosts -->"
+SIZES = [8, 1024, 8192, 16384, 65536, 262144, 1048576]
+MTUS = (1500, 9000)
+COLUMNS = 100
+
+
+def size_name(size):
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def digits(value):
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def mtu_of(testbed):
+    """That of one cable without a limit; None of another network."""
+    words = (testbed or "").split(",")
+    known = re.search(r"mtu=(\d+)", testbed or "")
+    return int(known[1]) if words[0] == "direct" and known and "rate=" not in testbed else None
+
+
+def row_of(result):
+    """What is kept of one figure: Weft's time, and what it is of the same MPI's TCP."""
+    ratio = result["ratio_to_native"]
+    return {
+        "mpi": result["mpi"], "over": result["baseline"], "mtu": mtu_of(result["testbed"]),
+        "size_bytes": result["size_bytes"], "weft_us": round(ratio["figure"]["median"], 2),
+        "tcp_us": round(ratio["baseline"]["median"], 2),
+        "ratio": {name: round(ratio["of_medians"][name], 3)
+                  for name in ("value", "low", "high", "confidence")},
+        "of_means": round(ratio["of_means"]["value"], 3),
+    }
+
+
+def is_wanted(result):
+    return (result["benchmark"] == "latency" and result["transport"] == "weft"
+            and result["ratio_to_native"] is not None and result["size_bytes"] in SIZES
+            and mtu_of(result["testbed"]) in MTUS)
+
+
+def figures_of(summary):
+    machine = summary["environment"]["machine"]
+    rows = [row_of(result) for result in summary["results"] if is_wanted(result)]
+    found = {(row["mtu"], row["size_bytes"]) for row in rows}
+    missing = [f"{size} B at an MTU of {mtu}" for mtu in MTUS for size in SIZES
+               if (mtu, size) not in found]
+    if missing:
+        sys.exit("readme-hosts.py: nothing was measured over Weft and over TCP for "
+                 + ", ".join(missing))
+    return {
+        "processor": machine["processor"], "core_count": machine["core_count"],
+        "kernel": machine["kernel"], "rounds": summary["rounds"], "run_count": summary["run_count"],
+        "excluded_count": len(summary["excluded"]), "rows": rows,
+    }
+
+
+def write_figures(figures):
+    """A row a line, so that a change can be read."""
+    rows = ",\n".join("  " + json.dumps(row) for row in figures["rows"])
+    head = json.dumps({**figures, "rows": []}, indent=1)
+    FIGURES.write_text(head.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n")
+
+
+def span(values, show):
+    return f"{show(min(values))} to {show(max(values))}"
+
+
+def of(figures, mtu, size, field):
+    rows = [row for row in figures["rows"] if (row["mtu"], row["size_bytes"]) == (mtu, size)]
+    return [field(row) for row in rows]
+
+
+def ratios(figures, mtu, size):
+    return span(of(figures, mtu, size, lambda row: row["ratio"]["value"]), lambda v: f"{v:.2f}")
+
+
+def times(figures, mtu, size):
+    return span(of(figures, mtu, size, lambda row: row["weft_us"]), digits) + " us"
+
+
+def filled(words):
+    return textwrap.fill(words, COLUMNS, break_on_hyphens=False, break_long_words=False)
+
+
+def how(figures):
+    """From how much the figures are, in a sentence."""
+    count = len({row["mpi"] for row in figures["rows"]})
+    width = max((row["ratio"]["high"] - row["ratio"]["low"]) / row["ratio"]["value"]
+                for row in figures["rows"])
+    return (
+        f"Each is the median of the ratios of {figures['rounds']} rounds, from the least to the "
+        f"greatest of {count} MPIs ({figures['processor']} with {figures['core_count']} cores). "
+        f"{figures['excluded_count']} of {figures['run_count']} runs were excluded, since the "
+        f"machine's speed changed during them. The widest interval of a ratio is {width:.2f} of it "
+        "from end to end.")
+
+
+def short(figures):
+    """README's: the ratios alone."""
+    head = "| | " + " | ".join(map(size_name, SIZES)) + " |"
+    lines = [f"| MTU {mtu} | " + " | ".join(
+        ratios(figures, mtu, size).replace(" to ", "-") for size in SIZES) + " |" for mtu in MTUS]
+    return "\n".join([filled(how(figures)), "", head, "|" + "---|" * (len(SIZES) + 1), *lines])
+
+
+def full(figures):
+    """docs/between-nodes.md: Weft's own times, too."""
+    cells = [f"MTU {mtu}: over TCP | Weft" for mtu in MTUS]
+    lines = [filled(how(figures)), "", "| | " + " | ".join(cells) + " |",
+             "|" + "---|" * (2 * len(MTUS) + 1)]
+    for size in SIZES:
+        words = [f"{ratios(figures, mtu, size)} | {times(figures, mtu, size)}" for mtu in MTUS]
+        lines.append(f"| {size_name(size)} | " + " | ".join(words) + " |")
+    return "\n".join(lines)
+
+
+PAGES = ((ROOT / "README.md", short), (ROOT / "docs/between-nodes.md", full))
+
+
+def renewed(page, text):
+    """The page with this text between its marks."""
+    whole = page.read_text()
+    if whole.count(BEGIN) != 1 or whole.count(END) != 1:
+        sys.exit(f"readme-hosts.py: {page} must have each of these lines once: {BEGIN} and {END}")
+    before, rest = whole.split(BEGIN)
+    return f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}"
+
+
+def read(path, hint):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as reason:
+        sys.exit(f"readme-hosts.py: {path} cannot be read: {reason}. {hint}")
+
+
+def main(words):
+    if len(words) == 1 and words[0] != "--check":
+        summary = read(pathlib.Path(words[0]) / "summary.json",
+                       f"`weft bench compare --out {words[0]}` writes it")
+        if summary.get("schema") != 3:
+            sys.exit(f"readme-hosts.py: {words[0]} has schema {summary.get('schema')}, this script "
+                     "reads 3; `weft bench compare --render` writes it anew")
+        write_figures(figures_of(summary))
+    figures = read(FIGURES, "`make readme-hosts` writes it")
+    for page, text in PAGES:
+        new = renewed(page, text(figures))
+        if words != ["--check"]:
+            page.write_text(new)
+        elif new != page.read_text():
+            sys.exit(f"readme-hosts.py: the table of {page} is not that of {FIGURES}; "
+                     "`scripts/readme-hosts.py` writes it")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        sys.exit(__doc__)
+    main(sys.argv[1:])
