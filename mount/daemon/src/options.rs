@@ -77,6 +77,9 @@ pub struct ReachOptions {
     #[arg(long, value_name = "WHICH", default_value = "crc64nvme",
           value_parser = ["crc64nvme", "off"])]
     pub upload_checksums: String,
+    /// Sign each byte of what is written: auto is where neither TLS nor this host keeps others out
+    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always"])]
+    pub sign_bodies: String,
 }
 
 /// What is kept on a disk.
@@ -250,6 +253,7 @@ impl Options {
             profile: self.reach.profile.clone(),
             unsigned: self.reach.no_sign_request,
             upload_checksums: self.reach.upload_checksums != "off",
+            sign_bodies: self.reach.sign_bodies == "always",
         }
     }
 }

@@ -12,6 +12,7 @@ use aws_sdk_s3::Client;
 use aws_smithy_http_client::{Builder, tls};
 
 use crate::bucket::Bucket;
+use crate::signing::UnsignedBodies;
 
 /// Chosen: a store that takes longer to take a connection is not there.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -37,6 +38,8 @@ pub struct Options {
     pub unsigned: bool,
     /// Send CRC64NVME of what is written; some stores do not know it.
     pub upload_checksums: bool,
+    /// Sign each byte of what is written, also where its checksum is enough.
+    pub sign_bodies: bool,
 }
 
 /// Makes the client; the first request finds out whether it is right.
@@ -82,6 +85,9 @@ pub async fn connect(options: &Options) -> Bucket {
         config = config.request_checksum_calculation(
             aws_sdk_s3::config::RequestChecksumCalculation::WhenRequired,
         );
+    }
+    if !options.sign_bodies {
+        config = config.interceptor(UnsignedBodies);
     }
     let client = Client::from_conf(config.build());
     Bucket::new(client, &options.bucket, options.upload_checksums)

@@ -6,6 +6,7 @@
 //! - [`body`]: bytes of an answer, counted.
 //! - [`buffers`]: memory of answers, used again.
 //! - [`encoding`]: keys in addresses and in listings.
+//! - [`signing`]: what a signature covers of what is written.
 //! - [`refusal`]: errors of the SDK as a [`weft_store::StoreError`].
 //!
 //! `mount/daemon` alone calls this crate, and only its types pass through; what the SDK is called
@@ -18,6 +19,7 @@ mod buffers;
 mod connect;
 mod encoding;
 mod refusal;
+mod signing;
 mod uploads;
 
 pub use bucket::Bucket;

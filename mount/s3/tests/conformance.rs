@@ -291,6 +291,7 @@ fn at(url: String, unsigned: bool) -> Options {
         profile: None,
         unsigned,
         upload_checksums: true,
+        sign_bodies: false,
     }
 }
 
