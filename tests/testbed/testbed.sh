@@ -224,7 +224,8 @@ cmd_up() {
     chmod 755 "$DIR"
     NAME=${DIR##*/}
     trap 'cmd_down' EXIT
-    [ -z "$owner" ] || echo "$owner $(start_of "$owner")" >"$DIR/owner"
+    [ -z "$owner" ] || printf '%s\n' "$owner $(start_of "$owner")" "$(processes_of "$owner")" \
+        >"$DIR/owner"
     [ "$DIRECT" = no ] || HOSTS=2
     write_names
     for h in $(seq 0 $((HOSTS - 1))); do make_host "$h"; done
@@ -317,13 +318,18 @@ AGENT
 # start_of PID: when a process started, in ticks; nothing when it is gone.
 start_of() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 
+# processes_of PID: its namespace of processes.
+processes_of() { readlink "/proc/$1/ns/pid"; }
+
 # sweep: testbeds whose owner has gone without a word. Process numbers come again, start times do
-# not.
+# not. An owner in another namespace of processes cannot be looked for from here.
 sweep() {
-    local folder pid start
+    local folder pid start namespace
     for folder in "$STATE"/wt-*; do
         [ -f "$folder/owner" ] || continue
-        read -r pid start <"$folder/owner" || true
+        namespace=
+        { read -r pid start; read -r namespace; } <"$folder/owner" || true
+        [ "$namespace" = "$(processes_of self)" ] || continue
         [ -n "$start" ] && [ "$(start_of "$pid")" = "$start" ] && continue
         "$0" "${folder##*/}" down
     done

@@ -170,7 +170,12 @@ testbeds_stand_side_by_side() {
     "$TESTBED" "$other" down
     wait $!
     left=$(ip netns list | grep -c "^$other")
-    [ "$left" = 0 ] && [ ! -e "/run/weft-testbed/$other" ] && bed host 0 "$AGENT" b1 true
+    [ "$left" = 0 ] && [ ! -e "/run/weft-testbed/$other" ] && bed host 0 "$AGENT" b1 true ||
+        return 1
+    # Its owner is not to be seen from another namespace of processes, and yet lives.
+    other=$(unshare --pid --fork --mount-proc "$TESTBED" up --direct) || return 1
+    "$TESTBED" "$other" down
+    bed host 0 true || { echo 'who cannot see its owner has removed the testbed'; return 1; }
 }
 
 # mistaken WORDS -- ARGUMENTS: the command line is refused with 2 and these words.
