@@ -14,7 +14,8 @@
 
 enum { RANKS = 8, MOST = 1 << 19 };
 
-static char fixed[RANKS * MOST + 64];
+/* It begins with a page, so that blocks of 8 KiB can be read in place, too. */
+static char fixed[RANKS * MOST + 64] __attribute__((aligned(4096)));
 static int rank, ranks, turn;
 
 static void fail(const char *what, int block) {
@@ -94,14 +95,15 @@ static void combine(char *one, char *other, int block) {
 }
 
 int main(int argc, char **argv) {
-    static const int lengths[] = {40000, 65536, 100008, 262144, MOST};
+    static const int lengths[] = {8192, 8200, 12288, 40000, 65536, 100008, 262144, MOST};
+    enum { LENGTHS = sizeof lengths / sizeof *lengths };
     int turns = argc > 1 ? atoi(argv[1]) : 20;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks > RANKS) MPI_Abort(MPI_COMM_WORLD, 2);
     char *allocated = malloc((size_t)ranks * MOST + 64), *also = malloc((size_t)ranks * MOST + 64);
-    for (int length = 0; length < 5; length++) {
+    for (int length = 0; length < LENGTHS; length++) {
         for (turn = 0; turn < turns; turn++) {
             int shift = length % 2 * 4;
             move(allocated + shift, also, lengths[length], turn > turns - 3);

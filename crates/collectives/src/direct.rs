@@ -12,7 +12,7 @@ use weft_memory::{BytesView, BytesViewMut};
 use crate::blocks::Blocks;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
-use crate::reach::{Reach, Sight};
+use crate::reach::{Reach, Seen, Sight};
 use crate::reductions::{Combining, Reductions};
 use crate::segment::Part;
 use crate::sliced::{Sliced, Slices};
@@ -26,6 +26,7 @@ use crate::wait::Wait;
 pub struct Direct<'a> {
     team: &'a mut Team,
     reach: &'a mut dyn Reach,
+    has_read_in_place: bool,
 }
 
 impl std::fmt::Debug for dyn Reach + '_ {
@@ -37,7 +38,17 @@ impl std::fmt::Debug for dyn Reach + '_ {
 impl<'a> Direct<'a> {
     /// For one call or more.
     pub fn new(team: &'a mut Team, reach: &'a mut dyn Reach) -> Self {
-        Self { team, reach }
+        Self {
+            team,
+            reach,
+            has_read_in_place: false,
+        }
+    }
+
+    /// Whether the last reduction read all data in place, and did not go through the segment; alike
+    /// on all ranks.
+    pub fn has_read_in_place(&self) -> bool {
+        self.has_read_in_place
     }
 
     fn parts(&mut self) -> (&mut Exchange, Sight<'_>) {
@@ -46,6 +57,28 @@ impl<'a> Direct<'a> {
             shown: &mut self.team.shown,
         };
         (&mut self.team.exchange, sight)
+    }
+
+    /// All ranks show their data; what is so of all of them. One step.
+    fn see_all(
+        &mut self,
+        wait: &mut dyn Wait,
+        given: BytesView<'_>,
+        stays: bool,
+    ) -> Result<Seen, Fault> {
+        let (exchange, mut sight) = self.parts();
+        let step = show_to_all(exchange, wait, &mut sight, given, stays)?;
+        let mut all = Seen {
+            is_there: true,
+            stays: true,
+        };
+        for rank in 0..exchange.ranks() {
+            let seen = sight.look(exchange, rank, step);
+            all.is_there &= seen.is_there;
+            all.stays &= seen.stays;
+        }
+        exchange.finish(step);
+        Ok(all)
     }
 
     /// As [`Team::bcast`]. A root that names an empty buffer has the call refused, here and in the
@@ -236,18 +269,12 @@ impl Reductions for Direct<'_> {
         let length_bytes = call.buffers.given().length_bytes();
         let (kind, root) = call.kind_and_root();
         self.team.begin(kind, root, length_bytes)?;
-        let (exchange, mut sight) = self.parts();
         let stays = call.buffers.send.is_some();
-        let step = show_to_all(exchange, wait, &mut sight, call.buffers.given(), stays)?;
+        let seen = self.see_all(wait, call.buffers.given(), stays)?;
+        self.has_read_in_place = seen.is_there;
+        let (exchange, sight) = self.parts();
         let ranks = exchange.ranks();
-        let (mut is_there, mut stay) = (true, true);
-        for rank in 0..ranks {
-            let seen = sight.look(exchange, rank, step);
-            is_there &= seen.is_there;
-            stay &= seen.stays;
-        }
-        exchange.finish(step);
-        let (slices, sight) = match is_there {
+        let (slices, sight) = match seen.is_there {
             true => (Slices::in_place(ranks, length_bytes), Some(sight)),
             false => (Slices::staged(exchange, length_bytes, call.receivers), None),
         };
@@ -258,7 +285,7 @@ impl Reductions for Direct<'_> {
             reduction: call.reduction,
             sight,
         };
-        if is_there && stay && ranks <= ALONE_RANKS {
+        if seen.is_there && seen.stays && ranks <= ALONE_RANKS {
             return sliced.run_alone(&mut call.buffers, call.receivers);
         }
         sliced.run(&mut call.buffers, call.receivers)

@@ -5,13 +5,13 @@
 
 use std::ffi::c_int;
 
-use weft_collectives::{Fault, Reduction, Reductions};
+use weft_collectives::{Reduction, Reductions};
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::buffers::Checked;
 use crate::calls::Call;
 use crate::leaders::Leaders;
-use crate::limits::are_read_in_place;
+use crate::limits::{are_read_in_place, unless_refused};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::served::Served;
@@ -77,11 +77,14 @@ impl Across {
     /// Brings bytes of a rank of this host to all of them.
     fn bring(&mut self, mut bytes: BytesViewMut<'_>, root: usize) -> Outcome {
         let length_bytes = bytes.length_bytes();
-        if are_read_in_place(Call::Bcast, length_bytes, &self.here) {
+        if are_read_in_place(Call::Bcast, length_bytes, &mut self.here) {
             let (mut direct, waiting) = self.here.direct()?;
-            match direct.bcast(waiting, bytes.part(0, length_bytes), length_bytes, root) {
-                Err(Fault::Refused) => {}
-                outcome => return Ok(outcome?),
+            let whole = bytes.part(0, length_bytes);
+            let outcome = direct.bcast(waiting, whole, length_bytes, root);
+            let outcome = outcome.map_err(Stop::from);
+            let here = &mut self.here;
+            if let Some(outcome) = unless_refused(Call::Bcast, length_bytes, here, outcome) {
+                return outcome;
             }
         }
         let (team, waiting) = (&mut self.here.team, &mut self.here.waiting);

@@ -30,6 +30,7 @@ use crate::mpi::Mpi;
 use crate::pending::{self, Pending};
 use crate::reach::{self, Memories};
 use crate::served::Served;
+use crate::tries::Tries;
 use crate::waiting::Waiting;
 
 /// The variable that says who is to serve, `auto` or `weft`, and behind a colon how many ranks have
@@ -390,6 +391,7 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
         team,
         waiting,
         memories,
+        tries: Tries::default(),
         pending,
         segment: map,
     })

@@ -9,9 +9,9 @@ use weft_collectives::{Blocks, Uneven};
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
-use crate::limits::{are_read_in_place, within};
+use crate::limits::{are_read_in_place, unless_refused, within};
 use crate::mpi::Mpi;
-use crate::outcome::{Outcome, unless_refused};
+use crate::outcome::Outcome;
 use crate::parts::Described;
 use crate::served::Served;
 use crate::shares::{given, given_in_place, or_refuse};
@@ -46,7 +46,7 @@ pub unsafe fn from_root(
         if are_read_in_place(Call::Scatter, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { from_root_in_place(mpi, served, all, taken, root) };
-            if let Some(outcome) = unless_refused(outcome) {
+            if let Some(outcome) = unless_refused(Call::Scatter, block_bytes, served, outcome) {
                 return outcome;
             }
         }
@@ -169,7 +169,7 @@ pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Opti
         if are_read_in_place(Call::Alltoall, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { all_to_all_in_place(mpi, served, send, all) };
-            if let Some(outcome) = unless_refused(outcome) {
+            if let Some(outcome) = unless_refused(Call::Alltoall, block_bytes, served, outcome) {
                 return outcome;
             }
         }

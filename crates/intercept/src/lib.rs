@@ -24,12 +24,12 @@
 //! in common; [`reach`] is the ranks' memory, where long data are read. [`mpi`] finds the MPI of
 //! the process and its binary interface; [`datatypes`] knows types, [`buffers`] the data that they
 //! describe, [`lasting`] data of calls that end later, and [`parts`] blocks with places of their
-//! own; [`limits`] says how long data may be; [`tally`] is a number that threads share;
-//! [`waiting`] drives the MPI while a rank waits, [`lives`] looks whether the others live, and
-//! [`turns`] offers the processor to others; [`outcome`] says how a call ends; [`calls`] are
-//! counted for `weft run`, and [`published`] for `weft top`; [`large`] is for MPIs without large
-//! counts; [`functions`] are those that this library calls itself, [`next`] those that it stands
-//! before.
+//! own; [`limits`] says how long data may be, and [`tries`] whether they are read in place;
+//! [`tally`] is a number that threads share; [`waiting`] drives the MPI while a rank waits,
+//! [`lives`] looks whether the others live, and [`turns`] offers the processor to others;
+//! [`outcome`] says how a call ends; [`calls`] are counted for `weft run`, and [`published`] for
+//! `weft top`; [`large`] is for MPIs without large counts; [`functions`] are those that this
+//! library calls itself, [`next`] those that it stands before.
 
 pub mod across;
 pub mod agreement;
@@ -60,5 +60,6 @@ pub mod reduction;
 pub mod served;
 pub mod shares;
 pub mod tally;
+pub mod tries;
 pub mod turns;
 pub mod waiting;

@@ -9,7 +9,7 @@ use weft_mpi_abi::Abi;
 use crate::buffers::LONGEST_BYTES;
 use crate::calls::Call;
 use crate::mpi::Mpi;
-use crate::outcome::Stop;
+use crate::outcome::{Outcome, Stop};
 use crate::served::Served;
 
 /// The longest block of one rank, or for all of them. Measured
@@ -34,8 +34,14 @@ const fn longest_block_bytes(call: Call, abi: Abi, ranks: usize) -> usize {
 const SHARED_CORES_BYTES: usize = 1 << 20;
 
 /// Longer data are read in place where they can be. Measured
-/// (docs/lab/2026-11-24-data-read-in-place.md); shorter ones are mostly too short to be shared.
+/// (docs/lab/2026-11-24-data-read-in-place.md). They have the 8 KiB of whole pages that it takes to
+/// be shared, wherever they begin.
 const READ_IN_PLACE_BYTES: usize = 12 * 1024;
+
+/// From here up to that length it depends on where they begin, so that they are tried in place, and
+/// seldom where that was refused. Measured (docs/lab/2026-11-27-middle-lengths-in-place.md), of
+/// ranks with a core each.
+const TRIED_IN_PLACE_BYTES: usize = 8 * 1024;
 
 /// Whether blocks of so many bytes, one for each rank, are short enough for the segment; alike on
 /// all ranks that name the same length.
@@ -73,15 +79,41 @@ pub fn within_nonblocking(mpi: &Mpi, call: Call, block_bytes: usize) -> Result<(
 }
 
 /// Whether blocks of so many bytes, one for each rank, are read where they lie, if they can be;
-/// alike on all ranks that name the same length. If they cannot, [`within`] decides.
+/// alike on all ranks that name the same length. If so, [`unless_refused`] must hear how it went.
+/// If not, [`within`] decides.
 #[inline]
-pub fn are_read_in_place(call: Call, block_bytes: usize, served: &Served) -> bool {
+pub fn are_read_in_place(call: Call, block_bytes: usize, served: &mut Served) -> bool {
     let all_bytes = block_bytes.saturating_mul(served.team.ranks());
+    let shares_cores = served.waiting.shares_cores();
     let most_bytes = match call {
-        Call::Alltoall if served.waiting.shares_cores() => SHARED_CORES_BYTES,
+        Call::Alltoall if shares_cores => SHARED_CORES_BYTES,
         _ => LONGEST_BYTES,
     };
-    block_bytes > READ_IN_PLACE_BYTES && served.memories.is_some() && all_bytes <= most_bytes
+    if block_bytes < TRIED_IN_PLACE_BYTES || served.memories.is_none() || all_bytes > most_bytes {
+        return false;
+    }
+    block_bytes > READ_IN_PLACE_BYTES || (!shares_cores && served.tries.is_due(call))
+}
+
+/// How a call ends that was tried in place: `None` if it was refused, by all ranks alike.
+#[inline]
+pub fn unless_refused(
+    call: Call,
+    block_bytes: usize,
+    served: &mut Served,
+    outcome: Outcome,
+) -> Option<Outcome> {
+    let is_refused = outcome == Err(Stop::Left);
+    note_try(call, block_bytes, served, is_refused);
+    (!is_refused).then_some(outcome)
+}
+
+/// Notes whether a call could be carried out in place.
+#[inline]
+pub fn note_try(call: Call, block_bytes: usize, served: &mut Served, is_refused: bool) {
+    if block_bytes <= READ_IN_PLACE_BYTES {
+        served.tries.note(call, is_refused);
+    }
 }
 
 /// Whether data of so many bytes, or a barrier, are served between hosts; alike on all ranks.

@@ -10,9 +10,9 @@ use crate::across::Across;
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
-use crate::limits::{are_read_in_place, within, within_hosts};
+use crate::limits::{are_read_in_place, unless_refused, within, within_hosts};
 use crate::mpi::Mpi;
-use crate::outcome::{Outcome, Stop, unless_refused};
+use crate::outcome::{Outcome, Stop};
 use crate::parts::{Described, Parts};
 use crate::served::Served;
 use crate::shares::{given, given_in_place, or_refuse};
@@ -57,7 +57,7 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
         if are_read_in_place(Call::Bcast, data.bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { broadcast_in_place(mpi, served, data, root) };
-            if let Some(outcome) = unless_refused(outcome) {
+            if let Some(outcome) = unless_refused(Call::Bcast, data.bytes, served, outcome) {
                 return outcome;
             }
         }
@@ -125,7 +125,7 @@ pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c
         if are_read_in_place(Call::Allgather, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { to_all_in_place(mpi, served, send, all) };
-            if let Some(outcome) = unless_refused(outcome) {
+            if let Some(outcome) = unless_refused(Call::Allgather, block_bytes, served, outcome) {
                 return outcome;
             }
         }
@@ -217,7 +217,7 @@ pub unsafe fn to_root(
         if are_read_in_place(Call::Gather, block_bytes, served) {
             // SAFETY: the caller's promise.
             let outcome = unsafe { to_root_in_place(mpi, served, send, all, root) };
-            if let Some(outcome) = unless_refused(outcome) {
+            if let Some(outcome) = unless_refused(Call::Gather, block_bytes, served, outcome) {
                 return outcome;
             }
         }

@@ -23,11 +23,6 @@ pub enum Stop {
 /// How a call ends.
 pub type Outcome = Result<(), Stop>;
 
-/// How a call ends that was tried in place: `None` if it was refused, by all ranks alike.
-pub fn unless_refused(outcome: Outcome) -> Option<Outcome> {
-    (outcome != Err(Stop::Left)).then_some(outcome)
-}
-
 impl From<Fault> for Stop {
     fn from(fault: Fault) -> Self {
         match fault {

@@ -11,7 +11,7 @@ use crate::across::Across;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
-use crate::limits::{are_read_in_place, within, within_hosts};
+use crate::limits::{are_read_in_place, note_try, within, within_hosts};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::List;
@@ -119,7 +119,10 @@ pub unsafe fn whole(
         let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
         if call == Call::Allreduce && are_read_in_place(call, checked.bytes, served) {
             let (mut direct, waiting) = served.direct()?;
-            return Ok(direct.allreduce(waiting, send, recv, reduction)?);
+            direct.allreduce(waiting, send, recv, reduction)?;
+            let is_refused = !direct.has_read_in_place();
+            note_try(call, checked.bytes, served, is_refused);
+            return Ok(());
         }
         within(mpi, call, checked.bytes, served)?;
         let (team, waiting) = (&mut served.team, &mut served.waiting);
@@ -173,7 +176,10 @@ pub unsafe fn to_root(
         let (send, recv) = unsafe { buffers.views(is_in_place) };
         if is_read_in_place {
             let (mut direct, waiting) = served.direct()?;
-            return Ok(direct.reduce(waiting, send, recv, reduction, root)?);
+            direct.reduce(waiting, send, recv, reduction, root)?;
+            let is_refused = !direct.has_read_in_place();
+            note_try(Call::Reduce, checked.bytes, served, is_refused);
+            return Ok(());
         }
         let team = &mut served.team;
         Ok(team.reduce(&mut served.waiting, send, recv, reduction, root)?)

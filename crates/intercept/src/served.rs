@@ -11,6 +11,7 @@ use weft_os::map::RawMap;
 use crate::outcome::Stop;
 use crate::pending::Pending;
 use crate::reach::Memories;
+use crate::tries::Tries;
 use crate::waiting::Waiting;
 
 /// One rank's end of a communicator that is served. The team goes before what it lies in.
@@ -22,6 +23,8 @@ pub struct Served {
     pub waiting: Waiting,
     /// The ranks' memory, where all share theirs.
     pub memories: Option<Memories>,
+    /// How reading data of middle lengths there went lately.
+    pub tries: Tries,
     /// Calls that do not wait, where they go on by themselves on all ranks.
     pub pending: Option<Arc<Pending>>,
     /// What it all lies in.

@@ -197,6 +197,7 @@ impl Case {
                     What::Reduce => direct.reduce(wait, send, buffer, reduction(), self.root),
                     _ => direct.allreduce(wait, send, buffer, reduction()),
                 };
+                assert_eq!(direct.has_read_in_place(), self.hides.is_none());
                 let gets = is_root || matches!(self.what, What::Allreduce);
                 (outcome, if gets { self.sum(ranks) } else { before })
             }
