@@ -51,6 +51,9 @@ fn is_private(uri: &str) -> bool {
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let authority = &rest[..end];
+    if authority.contains('@') {
+        return false; // a name before the host; nobody needs it here
+    }
     if let Some(bracketed) = authority.strip_prefix('[') {
         let address = bracketed.split(']').next().unwrap_or_default();
         return address
@@ -82,6 +85,7 @@ mod tests {
             "http://10.0.0.1:9000/a",
             "http://store/127.0.0.1",
             "http://127.0.0.1@store/",
+            "http://127.0.0.1:80@store/",
             "http://127.0.0.1.example/",
             "http://localhost:9000/",
             "http://[2001:db8::1]/",
