@@ -58,7 +58,7 @@ sent_once() {
     control GET counters | python3 -c '
 import json, sys
 counts = json.load(sys.stdin)
-print(counts["requests"], counts["read_bytes"], "bytes read")
+print(counts["read_bytes"], "bytes read,", counts["requests"])
 sys.exit(not 40_000_000 <= counts["read_bytes"] <= 1.02 * 40_000_000)'
 }
 # Each waits for the other: a mount that has ended has nothing for others.
@@ -68,18 +68,21 @@ sent_once on_hosts --mount "s3://data:$one" -- sh -c "$reads" >"$work/out" 2>&1 
     hosts_tidy >>"$work/out" 2>&1
 report $? 'two hosts of a job read a bucket, and each byte leaves the store once'
 
-# As srun starts ranks, one on each node.
+# As srun starts ranks, one on each node, in the way that this MPI understands.
 by_srun() {
-    local number hosts=(a0 b1) steps=()
+    local number hosts=(a0 b1) steps=() way=PMI_RANK
+    [[ $mpi != *openmpi ]] || way=PMIX_RANK
     rm -f "$work"/read-*
     for number in 0 1; do
-        FI_WEFT_JOB_KEY=$(printf '%064d' 7) PMIX_RANK=$number SLURM_PROCID=$number \
+        export "$way=$number"
+        FI_WEFT_JOB_KEY=$(printf '%064d' 7) SLURM_PROCID=$number \
             SLURM_NODEID=$number SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE='1(x2)' \
             SLURM_STEP_NODELIST=a0,b1 SLURMD_NODENAME=${hosts[number]} SLURM_JOB_ID=$$ \
             SLURM_STEP_ID=0 timeout 60 "$TESTBED" "$BED" host "${hosts[number]}" "$WEFT" exec \
             --mpi "$mpi" --mount "s3://data:$one" -- sh -c "$reads" &
         steps+=($!)
     done
+    unset "$way"
     wait "${steps[0]}" && wait "${steps[1]}"
 }
 sent_once by_srun >"$work/out" 2>&1 && hosts_tidy >>"$work/out" 2>&1
@@ -91,12 +94,14 @@ ends 1 'host b1: --mount' on_hosts --mount "s3://none:$one" -- touch "$work/star
 report $? 'a bucket that is not there is refused with the name of the host'
 
 hosts_lose() {
-    rm -f "$work/wrote"
-    on_hosts --mount "s3://data:$one" -- sh -c "[ \$(hostname) = a0 ] && sleep 2 && exit 0
-        sh -c '{ touch $work/wrote; sleep 1; printf x; kill -9 \$\$; } >$one/lost'; exit 0" \
+    rm -f "$work"/{wrote,refusing}
+    local until="until [ -e $work/refusing ]; do sleep 0.05; done"
+    on_hosts --mount "s3://data:$one" -- sh -c "[ \$(hostname) = a0 ] && { $until; exit; }
+        sh -c '{ touch $work/wrote; $until; printf x; kill -9 \$\$; } >$one/lost'; exit 0" \
         >"$work/out" 2>&1 &
     local job=$!
     wait_for 20 test -e "$work/wrote" && faults '{"expired": true}'
+    touch "$work/refusing"
     wait "$job"
     local ended=$?
     no_faults
