@@ -9,7 +9,7 @@ use std::thread;
 
 use bytes::Bytes;
 use weft_s3::{Options, connect};
-use weft_store::{Condition, Objects, Store, Upload, Uploads};
+use weft_store::{Condition, Objects, Upload, Uploads};
 
 /// Says that this process has credentials in its environment.
 const CHILD: &str = "WEFT_TEST_HAS_CREDENTIALS";
