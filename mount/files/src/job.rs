@@ -4,6 +4,7 @@
 //! [`crate::job_store`] for names.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -24,6 +25,9 @@ pub const FOLLOWS: u8 = 0;
 pub const MISSING: u8 = 1;
 /// Specified (2.5).
 pub const ELSE: u8 = 2;
+
+/// Chosen: between two questions to a node that may not have begun yet.
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Why a node did not answer, as whoever carries questions says it.
 pub type Unreached = Box<dyn std::error::Error + Send + Sync>;
@@ -69,15 +73,19 @@ impl Job {
     /// The answer of a subject's owner, without its first byte; nothing where this node should ask
     /// the store itself. `Some(None)` where there is no such object.
     pub async fn ask(&self, subject: &[u8], question: &Question) -> Option<Option<Bytes>> {
-        // Each turn loses a node; then this one is left.
+        // In the beginning a turn may wait for a node. Else it loses one; then this one is left.
         while let Some(node) = self.owners.ask_whom(subject) {
             match self.neighbours.ask(node, question.write()).await {
                 Ok(mut answer) => {
+                    self.owners.has_answered(node);
                     return match answer.try_get_u8() {
                         Ok(FOLLOWS) => Some(Some(answer)),
                         Ok(MISSING) => Some(None),
                         _ => None,
                     };
+                }
+                Err(_) if self.owners.may_begin_yet(node) => {
+                    tokio::time::sleep(PAUSE).await;
                 }
                 Err(unreached) => {
                     if self.owners.is_silent(node) {

@@ -2,18 +2,34 @@
 //! Which node of a job fetches what: rendezvous hashing, docs/job-cache.md, clause 1.
 //! [`crate::job`] asks here.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 /// Specified (1.3).
 const DEAD: Duration = Duration::from_secs(30);
+/// Specified (1.3).
+const BEGINNING: Duration = Duration::from_secs(5);
+
+/// What this node knows of another one.
+#[derive(Clone, Default)]
+struct Known {
+    has_answered: bool,
+    dead_until: Option<Instant>,
+}
+
+impl Known {
+    fn is_dead(&self, now: Instant) -> bool {
+        self.dead_until.is_some_and(|until| until > now)
+    }
+}
 
 /// The nodes, and who did not answer.
 pub struct Owners {
     own: usize,
-    dead_until: Mutex<Vec<Option<Instant>>>,
+    begun: Instant,
+    known: Mutex<Vec<Known>>,
 }
 
 impl Owners {
@@ -21,32 +37,41 @@ impl Owners {
     pub fn new(own: usize, count: usize) -> Self {
         Self {
             own,
-            dead_until: Mutex::new(vec![None; count]),
+            begun: Instant::now(),
+            known: Mutex::new(vec![Known::default(); count]),
         }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Vec<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The node to ask for a subject; nobody where that is this one.
     pub fn ask_whom(&self, subject: &[u8]) -> Option<usize> {
-        let dead_until = self
-            .dead_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         let now = Instant::now();
-        let lives = |node: &usize| dead_until[*node].is_none_or(|until| until <= now);
-        let living = (0..dead_until.len()).filter(lives);
+        let living = (0..known.len()).filter(|node| !known[*node].is_dead(now));
         let owner = living.max_by_key(|node| weight(*node, subject));
         owner.filter(|owner| *owner != self.own)
     }
 
+    /// A node answered.
+    pub fn has_answered(&self, node: usize) {
+        self.known()[node].has_answered = true;
+    }
+
+    /// Whether a node that cannot be reached may only not have begun yet, so that asking it again
+    /// is worth it: this node has just begun itself, and never had an answer from it.
+    pub fn may_begin_yet(&self, node: usize) -> bool {
+        !self.known()[node].has_answered && self.begun.elapsed() < BEGINNING
+    }
+
     /// A node did not answer. Whether it counted as alive until now.
     pub fn is_silent(&self, node: usize) -> bool {
-        let mut dead_until = self
-            .dead_until
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let was_alive = dead_until[node].is_none_or(|until| until <= now);
-        dead_until[node] = Some(now + DEAD);
+        let known = &mut self.known()[node];
+        let was_alive = !known.is_dead(now);
+        known.dead_until = Some(now + DEAD);
         was_alive
     }
 }

@@ -2,7 +2,7 @@
 //! Laws of the mounts of a job: four nodes over one store in memory, which ask each other without a
 //! network.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ const OBJECT_BYTES: usize = 50_000_000;
 struct Hosts {
     files: [OnceLock<Arc<BucketFiles>>; NODES],
     is_dead: [AtomicBool; NODES],
+    // How many questions to a node are refused before it has begun.
+    refuses: [AtomicUsize; NODES],
 }
 
 struct Seen {
@@ -43,9 +45,16 @@ impl Neighbours for Seen {
 
     async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached> {
         let files = self.hosts.files[node].get().ok_or("not there yet")?;
+        let less = |left: usize| left.checked_sub(1);
+        let refuses = &self.hosts.refuses[node];
+        let refused = refuses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        let is_dead = || self.hosts.is_dead[node].load(Ordering::Relaxed);
+        if refused.is_ok() || is_dead() {
+            return Err("nobody listens".into());
+        }
         let answer = files.answer(question).await;
         // It may have died meanwhile.
-        if self.hosts.is_dead[node].load(Ordering::Relaxed) {
+        if is_dead() {
             return Err("dead".into());
         }
         Ok(answer.concat().into())
@@ -132,6 +141,17 @@ fn four_nodes_fetch_each_byte_once_and_ask_for_it_in_whole_parts() {
     assert_eq!(bytes, OBJECT_BYTES as u64);
     // In answers of 1 MiB they would be 48; the first parts of a stream are short.
     assert!(requests <= 40, "{requests} requests");
+}
+
+#[test]
+fn node_that_begins_later_than_the_others_still_fetches_what_it_owns() {
+    let world = World::new();
+    for refuses in &world.hosts.refuses {
+        refuses.store(5, Ordering::Relaxed);
+    }
+    world.read(0..NODES);
+    let (_, bytes) = world.gets();
+    assert_eq!(bytes, OBJECT_BYTES as u64);
 }
 
 #[test]
