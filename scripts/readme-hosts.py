@@ -15,22 +15,16 @@ import json
 import pathlib
 import re
 import sys
-import textwrap
 
+from readme_tables import filled, parts_of, read, size_name, summary_of
+
+NAME = "readme-hosts.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs/figures/between-hosts.json"
 BEGIN = "<!-- between hosts: written by scripts/readme-hosts.py -->"
 END = "<!-- end of between hosts -->"
 SIZES = [8, 1024, 8192, 16384, 65536, 262144, 1048576]
 MTUS = (1500, 9000)
-COLUMNS = 100
-
-
-def size_name(size):
-    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor:
-            return f"{size // factor} {unit}"
-    return f"{size} B"
 
 
 def digits(value):
@@ -70,7 +64,7 @@ def figures_of(summary):
     missing = [f"{size} B at an MTU of {mtu}" for mtu in MTUS for size in SIZES
                if (mtu, size) not in found]
     if missing:
-        sys.exit("readme-hosts.py: nothing was measured over Weft and over TCP for "
+        sys.exit(f"{NAME}: nothing was measured over Weft and over TCP for "
                  + ", ".join(missing))
     return {
         "processor": machine["processor"], "core_count": machine["core_count"],
@@ -101,10 +95,6 @@ def ratios(figures, mtu, size):
 
 def times(figures, mtu, size):
     return span(of(figures, mtu, size, lambda row: row["weft_us"]), digits) + " us"
-
-
-def filled(words):
-    return textwrap.fill(words, COLUMNS, break_on_hyphens=False, break_long_words=False)
 
 
 def how(figures):
@@ -144,35 +134,20 @@ PAGES = ((ROOT / "README.md", short), (ROOT / "docs/between-nodes.md", full))
 
 def renewed(page, text):
     """The page with this text between its marks."""
-    whole = page.read_text()
-    if whole.count(BEGIN) != 1 or whole.count(END) != 1:
-        sys.exit(f"readme-hosts.py: {page} must have each of these lines once: {BEGIN} and {END}")
-    before, rest = whole.split(BEGIN)
-    return f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}"
-
-
-def read(path, hint):
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as reason:
-        sys.exit(f"readme-hosts.py: {path} cannot be read: {reason}. {hint}")
+    before, _, after = parts_of(page, BEGIN, END, NAME)
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
 
 
 def main(words):
     if len(words) == 1 and words[0] != "--check":
-        summary = read(pathlib.Path(words[0]) / "summary.json",
-                       f"`weft bench compare --out {words[0]}` writes it")
-        if summary.get("schema") != 3:
-            sys.exit(f"readme-hosts.py: {words[0]} has schema {summary.get('schema')}, this script "
-                     "reads 3; `weft bench compare --render` writes it anew")
-        write_figures(figures_of(summary))
-    figures = read(FIGURES, "`make readme-hosts` writes it")
+        write_figures(figures_of(summary_of(pathlib.Path(words[0]), NAME)))
+    figures = read(FIGURES, NAME, "`make readme-hosts` writes it")
     for page, text in PAGES:
         new = renewed(page, text(figures))
         if words != ["--check"]:
             page.write_text(new)
         elif new != page.read_text():
-            sys.exit(f"readme-hosts.py: the table of {page} is not that of {FIGURES}; "
+            sys.exit(f"{NAME}: the table of {page} is not that of {FIGURES}; "
                      "`scripts/readme-hosts.py` writes it")
 
 

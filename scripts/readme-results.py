@@ -11,13 +11,13 @@ and docs/figures/one-node.svg. `make readme` calls it.
 
 Nothing is left out: where Weft is behind, the table says so."""
 
-import json
 import pathlib
-import re
 import shutil
 import sys
-import textwrap
 
+from readme_tables import filled, parts_of, size_name, summary_of
+
+NAME = "readme-results.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 RESULTS = ROOT / "docs/results.md"
@@ -30,14 +30,6 @@ NAMES = {"openmpi": "Open MPI 5", "mpich": "MPICH", "intel": "Intel MPI",
 BENCHMARKS = (("latency", "Latency, us", "smaller is better, and below 1 Weft is ahead"),
               ("bw", "Bandwidth, MB/s", "greater is better, and above 1 Weft is ahead"))
 WEFT, PLAIN, NATIVE = "weft", "weft+plain", "native"
-COLUMNS = 100
-
-
-def size_name(size):
-    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if size >= factor:
-            return f"{size // factor} {unit}"
-    return f"{size} B"
 
 
 def digits(value):
@@ -106,13 +98,6 @@ def excluded(summary):
         return f"0 of {runs} runs were excluded: the machine kept its speed."
     were = "was" if count == 1 else "were"
     return f"{count} of {runs} runs {were} excluded: the machine's speed changed during them."
-
-
-def filled(words):
-    """Lines of a paragraph; what stands in backquotes stays on one line."""
-    kept = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\u00a0"), words)
-    lines = textwrap.fill(kept, COLUMNS, break_on_hyphens=False, break_long_words=False)
-    return lines.replace("\u00a0", " ")
 
 
 def machine_and_rounds(summary):
@@ -190,40 +175,17 @@ def full(summary):
             f"The bands in the figure are P10 to P90 over the rounds.\n\n{tables(summary)}\n")
 
 
-def parts():
-    whole = README.read_text()
-    if whole.count(BEGIN) != 1 or whole.count(END) != 1:
-        sys.exit(f"readme-results.py: {README} must have each of these lines once: "
-                 f"{BEGIN} and {END}")
-    before, rest = whole.split(BEGIN)
-    inside, after = rest.split(END)
-    return before, inside, after
-
-
-def summary_of(folder):
-    path = folder / "summary.json"
-    try:
-        summary = json.loads(path.read_text())
-    except (OSError, ValueError) as reason:
-        sys.exit(f"readme-results.py: {path} cannot be read: {reason}. "
-                 f"`weft bench compare --out {folder}` writes it")
-    if summary.get("schema") != 3:
-        sys.exit(f"readme-results.py: {path} has schema {summary.get('schema')}, this script reads "
-                 f"3; `weft bench compare --render --out {folder}` writes it anew")
-    return summary
-
-
 def main(words):
     if words == ["--check"]:
-        _, inside, _ = parts()
-        missing = "readme-results.py: there is no table between README's marks"
+        _, inside, _ = parts_of(README, BEGIN, END, NAME)
+        missing = f"{NAME}: there is no table between README's marks"
         sys.exit(0 if "|---" in inside else missing)
     folder = pathlib.Path(words[-1])
-    summary = summary_of(folder)
+    summary = summary_of(folder, NAME)
     if words[0] == "--print":
         print({"short": short, "full": full}[words[1]](summary))
         return
-    before, _, after = parts()
+    before, _, after = parts_of(README, BEGIN, END, NAME)
     README.write_text(before + BEGIN + "\n" + short(summary) + "\n" + END + after)
     RESULTS.write_text(full(summary))
     shutil.copyfile(folder / "compare.svg", FIGURE)

@@ -16,6 +16,7 @@ SCRIPT = ROOT / "scripts/readme-hosts.py"
 
 def script_in(folder):
     """The script, with pages and figures in a folder of their own."""
+    sys.path.insert(0, str(SCRIPT.parent))
     spec = importlib.util.spec_from_file_location("readme_hosts", SCRIPT)
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What the scripts that write tables of measurements have in common: a comparison's summary, text
+between two marks of a page, lines no wider than the others."""
+
+import json
+import re
+import sys
+import textwrap
+
+COLUMNS = 100
+SCHEMA = 3
+
+
+def size_name(size):
+    for unit, factor in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= factor:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def filled(words):
+    """Lines of a paragraph; what stands in backquotes stays on one line."""
+    kept = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\u00a0"), words)
+    lines = textwrap.fill(kept, COLUMNS, break_on_hyphens=False, break_long_words=False)
+    return lines.replace("\u00a0", " ")
+
+
+def parts_of(page, begin, end, script):
+    """What stands before the first mark, between both, and behind the second."""
+    whole = page.read_text()
+    if whole.count(begin) != 1 or whole.count(end) != 1:
+        sys.exit(f"{script}: {page} must have each of these lines once: {begin} and {end}")
+    before, rest = whole.split(begin)
+    inside, after = rest.split(end)
+    return before, inside, after
+
+
+def read(path, script, hint):
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as reason:
+        sys.exit(f"{script}: {path} cannot be read: {reason}. {hint}")
+
+
+def summary_of(folder, script):
+    """That of a comparison which left its files in this folder."""
+    path = folder / "summary.json"
+    summary = read(path, script, f"`weft bench compare --out {folder}` writes it")
+    if summary.get("schema") != SCHEMA:
+        sys.exit(f"{script}: {path} has schema {summary.get('schema')}, this script reads "
+                 f"{SCHEMA}; `weft bench compare --render --out {folder}` writes it anew")
+    return summary
