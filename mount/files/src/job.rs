@@ -77,7 +77,7 @@ impl Job {
         while let Some(node) = self.owners.ask_whom(subject) {
             match self.neighbours.ask(node, question.write()).await {
                 Ok(mut answer) => {
-                    self.owners.has_answered(node);
+                    self.owners.note_answer(node);
                     return match answer.try_get_u8() {
                         Ok(FOLLOWS) => Some(Some(answer)),
                         Ok(MISSING) => Some(None),

@@ -56,7 +56,7 @@ impl Owners {
     }
 
     /// A node answered.
-    pub fn has_answered(&self, node: usize) {
+    pub fn note_answer(&self, node: usize) {
         self.known()[node].has_answered = true;
     }
 
