@@ -165,7 +165,8 @@ two_that_are_stopped_go_on() {
 }
 
 # A network that becomes ten times slower between two messages, with less buffer than before: what
-# the sender's window remembers of better days would drown it. The last nine messages are timed.
+# the sender's window remembers of better days would drown it. What is dropped tells; the times of
+# the last nine messages only show that the network was slow.
 slower_program() {
     cat <<'PYTHON'
 import os, sys, time
