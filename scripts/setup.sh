@@ -121,8 +121,9 @@ new_environment() {
     mkdir -p "${folder%/*}"
     python3 -m venv "$folder" ||
         die "python3 -m venv failed. On Debian: apt-get install python3-venv"
+    # Most of what comes is never imported; Python compiles the rest when it first does.
     retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
-        --retries 5 --timeout 60 "$@"
+        --no-compile --retries 5 --timeout 60 "$@"
 }
 
 # need_mpi NAME: .env/mpi/NAME holds what scripts/mpi/NAME.txt pins.
@@ -202,7 +203,9 @@ need_mount_judge() {
     local name=$1 version=$2 folder=.env/mount-judges crate
     [ "$(cat "$folder/$name.txt" 2>/dev/null)" = "$version" ] && return 0
     say "compiling $name $version into $folder"
-    retry cargo install --quiet --locked --root "$folder/incoming" "$name@$version" ||
+    # Without optimisation they compile in a third of the time, and what they judge is the slow part.
+    CARGO_PROFILE_DEV_DEBUG=0 retry cargo install --debug --quiet --locked \
+        --root "$folder/incoming" "$name@$version" ||
         die "$name could not be installed"
     crate=$(find "${CARGO_HOME:-$HOME/.cargo}/registry/cache" \
         -name "$name-$version.crate" | head -n 1)
