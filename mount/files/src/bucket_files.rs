@@ -206,7 +206,8 @@ impl BucketFiles {
     ///
     /// # Errors
     /// `Exists` where nothing may be replaced; `NotEmpty`, `IsFolder`, `NotFolder`; `Stale` where
-    /// somebody else wrote the object meanwhile.
+    /// somebody else wrote the object meanwhile; `Broken` where a folder has not all of its files
+    /// by now.
     pub async fn rename(
         &self,
         old: Name<'_>,
@@ -287,7 +288,7 @@ impl BucketFiles {
             };
             open.into_iter().filter_map(&mut etag).collect()
         };
-        self.changes.rename(old, new, target.may_replace).await?;
+        let is_whole = self.changes.rename(old, new, target.may_replace).await?;
         let etag = |info: &ObjectInfo| info.etag.clone();
         let after = from.and_then(|from| {
             let mut nodes = self.core.nodes();
@@ -298,12 +299,21 @@ impl BucketFiles {
         self.attribute_calls.moved(old, new, pair);
         for (ino, etag) in etags {
             if from != Some(ino) {
-                // Copies may have other entity tags.
-                search::look_again(&self.core, ino).await?;
+                // Copies may have other entity tags. One that stayed, or that the store does not
+                // show now, is stale for those who have it open.
+                let _ = search::look_again(&self.core, ino).await;
             }
             open_names::renamed(&self.open_files, ino, &etag).await;
         }
-        Ok(())
+        if is_whole {
+            return Ok(());
+        }
+        let text = format!(
+            "not all of `{}` got the new name `{}`: somebody else wrote in one of the two folders \
+             meanwhile",
+            old.name, new.name
+        );
+        Err(Fault::because(Reason::Broken, text))
     }
 
     /// Has the store know what was written and changed, at the end of the mount. What the kernel

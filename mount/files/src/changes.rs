@@ -12,9 +12,11 @@ use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo};
 use crate::attribute_sync;
 use crate::attributes::Entry;
 use crate::core::Core;
+use crate::facts::Folder;
 use crate::fault::{Fault, Reason};
 use crate::names::{self, ATTRIBUTES, Listed};
 use crate::object_copies::{Source, copy_object, delete_same};
+use crate::renames::moving::Outcome;
 use crate::search;
 
 /// The calls that change names.
@@ -206,17 +208,18 @@ impl Changes {
         }
     }
 
-    /// Gives a file or a folder another name. What has that name is replaced, if it may be.
+    /// Gives a file or a folder another name. What has that name is replaced, if it may be. Of a
+    /// folder some files may stay: whether none did.
     ///
     /// # Errors
     /// After [`Changes::check_rename`]: `NotEmpty`; `Exists` where somebody else made it meanwhile;
-    /// `Stale` where somebody else wrote the object.
+    /// `Stale` where somebody else wrote the object; `Broken` where a folder's rename broke off.
     pub async fn rename(
         &self,
         old: Name<'_>,
         new: Name<'_>,
         may_replace: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         let (listed, _) = search::search(&self.core, old.parent, old.name).await?;
         let target = search::find(&self.core, new.parent, new.name).await?;
         let target = target.map(|(target, _)| target);
@@ -226,6 +229,7 @@ impl Changes {
             self.must_be_empty(new, &format!("{to}/")).await?;
         }
         let at = Instant::now();
+        let mut is_whole = true;
         let moved = match listed {
             Listed::File(info) => {
                 let when = if may_replace {
@@ -255,29 +259,59 @@ impl Changes {
                 if let Some(ino) = ino {
                     attribute_sync::write_below(&self.core, ino).await?;
                 }
-                let below = |key: &str| format!("{}/", &key[self.core.settings.prefix.len()..]);
-                let moved = self.core.renames.run(&below(&from), &below(&to)).await;
-                if moved.is_err() {
-                    // Some of its files may have both names for a while.
-                    self.forget(old);
-                    self.forget(new);
-                }
-                moved?;
-                // Also where the store has nothing of it.
-                if let Some(folder) = self.core.nodes().folder(new.parent) {
-                    folder.own.insert(new.name.into(), Listed::Folder);
-                }
+                is_whole = self.rename_folder(old, &from, new, &to).await?;
                 Listed::Folder
             }
         };
         self.core
             .nodes()
             .rename((old.parent, old.name), (new.parent, new.name), &moved);
-        self.gone(old);
+        if is_whole {
+            self.gone(old);
+        } else {
+            self.forget(old);
+        }
         if !matches!(moved, Listed::Special(_)) {
             self.core.learn(new.parent, new.name, at, Some(moved));
         }
-        Ok(())
+        Ok(is_whole)
+    }
+
+    /// Moves a folder's objects from one key to another; whether all of them.
+    async fn rename_folder(
+        &self,
+        old: Name<'_>,
+        from: &str,
+        new: Name<'_>,
+        to: &str,
+    ) -> Result<bool, Fault> {
+        let below = |key: &str| format!("{}/", &key[self.core.settings.prefix.len()..]);
+        let outcome = self.core.renames.run(&below(from), &below(to)).await;
+        if !matches!(outcome, Ok(Outcome::Whole)) {
+            // Some of its files may have both names for a while.
+            self.forget(old);
+            self.forget(new);
+        }
+        match outcome? {
+            Outcome::Whole => Ok(true),
+            Outcome::Partly => Ok(false),
+            Outcome::Nothing => {
+                let mut nodes = self.core.nodes();
+                let has_own = |folder: &mut Folder| folder.own.contains_key(old.name);
+                if !nodes.folder(old.parent).is_some_and(has_own) {
+                    return Err(Reason::NotFound.into());
+                }
+                // The store has nothing of it, and it is there all the same.
+                if let Some(folder) = nodes.folder(new.parent) {
+                    folder.own.insert(new.name.into(), Listed::Folder);
+                }
+                Ok(true)
+            }
+            Outcome::Elsewhere => {
+                let text = format!("another mount goes on with the rename of `{from}`");
+                Err(Fault::because(Reason::Broken, text))
+            }
+        }
     }
 }
 

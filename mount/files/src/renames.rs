@@ -20,8 +20,8 @@ use weft_store::{Condition, ObjectInfo, Range};
 
 use crate::fault::{Fault, Reason};
 use crate::names::{self, RENAMES};
-use crate::renames::hold::{Hold, Times};
-use crate::renames::moving::{Found, Move};
+use crate::renames::hold::{Hold, Holder, Times};
+use crate::renames::moving::{Found, Move, Outcome};
 use crate::renames::record::{MOST_BYTES, Moved, Record, Removed};
 use crate::staging::stage::{Stage, new_id, refused};
 use crate::staging::ways::Ways;
@@ -96,10 +96,10 @@ impl Renames {
     /// # Errors
     /// `NotEmpty`, `NameTooLong`, `NoSpace`, and then nothing was done; what the store said, and
     /// then this mount tries again.
-    pub async fn run(self: &Arc<Self>, from: &str, to: &str) -> Result<(), Fault> {
+    pub async fn run(self: &Arc<Self>, from: &str, to: &str) -> Result<Outcome, Fault> {
         let objects = moving::list(&self.ways, &format!("{}{from}", self.prefix)).await?;
         if objects.is_empty() {
-            return Ok(());
+            return Ok(Outcome::Nothing);
         }
         let there = moving::list(&self.ways, &format!("{}{to}", self.prefix)).await?;
         let record = self.plan((from, &objects), (to, &there))?;
@@ -178,12 +178,13 @@ impl Renames {
         left: &Left,
         hold: &mut Hold,
         seen: Option<(Found, Found)>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Outcome, Fault> {
         let key = self.key(&left.id);
-        if seen.is_none() {
-            // Before anything is looked at: who has taken it over meanwhile may have finished it,
-            // and what was seen then would not be so any more.
-            hold.show(&self.ways).await?;
+        // Before anything is looked at: who has taken it over meanwhile may have finished it, and
+        // what was seen then would not be so any more.
+        if seen.is_none() && hold.show(&self.ways).await? == Holder::Other {
+            self.is_over(left);
+            return Ok(Outcome::Elsewhere);
         }
         let moving = Move {
             ways: &self.ways,
@@ -194,13 +195,15 @@ impl Renames {
             tell: self.tell,
         };
         let times = self.state().times;
-        let moved = carry_out(moving, hold, &times, seen).await;
-        let is_elsewhere = matches!(&moved, Err(fault) if fault.reason == Reason::Busy);
-        if moved.is_ok() || is_elsewhere {
-            let _ = std::fs::remove_file(&left.note);
-            self.state().mine.retain(|id| *id != left.id);
-        }
-        moved
+        let outcome = carry_out(moving, hold, &times, seen).await?;
+        self.is_over(left);
+        Ok(outcome)
+    }
+
+    /// This mount has nothing more to do with a rename that was begun here.
+    fn is_over(&self, left: &Left) {
+        let _ = std::fs::remove_file(&left.note);
+        self.state().mine.retain(|id| *id != left.id);
     }
 
     /// Finishes what was begun here and broke off, where it has to do with one of `folders`: a
@@ -223,12 +226,7 @@ impl Renames {
         if !self.state().left.iter().any(is_same) {
             return Ok(());
         }
-        match self.go_on(left, &mut hold, None).await {
-            Ok(()) => {}
-            // Another mount has taken it over.
-            Err(fault) if fault.reason == Reason::Busy => {}
-            Err(fault) => return Err(fault),
-        }
+        self.go_on(left, &mut hold, None).await?;
         self.state().left.retain(|one| !is_same(one));
         Ok(())
     }
@@ -261,11 +259,12 @@ impl Renames {
 /// Finishes a rename that another mount began and that this one holds now.
 async fn finish(moving: Move<'_>, hold: &mut Hold, times: &Times) -> Result<(), Fault> {
     let (prefix, record, tell) = (moving.prefix, moving.record, moving.tell);
-    carry_out(moving, hold, times, None).await?;
-    tell(&format!(
-        "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
-        record.from, record.to
-    ));
+    if carry_out(moving, hold, times, None).await? != Outcome::Elsewhere {
+        tell(&format!(
+            "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
+            record.from, record.to
+        ));
+    }
     Ok(())
 }
 
@@ -275,11 +274,16 @@ async fn carry_out(
     hold: &mut Hold,
     times: &Times,
     seen: Option<(Found, Found)>,
-) -> Result<(), Fault> {
+) -> Result<Outcome, Fault> {
     let (ways, key) = (moving.ways, moving.key);
-    hold.during(ways, times, moving.run(seen)).await?;
-    ways.store.delete(key, &Condition::Always).await?;
-    Ok(hold.end(ways).await?)
+    let Some(outcome) = hold.during(ways, times, moving.run(seen)).await? else {
+        return Ok(Outcome::Elsewhere);
+    };
+    if outcome != Outcome::Elsewhere {
+        ways.store.delete(key, &Condition::Always).await?;
+    }
+    hold.end(ways).await?;
+    Ok(outcome)
 }
 
 /// The record of this key, whole and sound, if it is still there; nobody is told of it yet.

@@ -52,6 +52,15 @@ struct Body {
     heartbeat: u64,
 }
 
+/// Who has a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// This mount.
+    Own,
+    /// Another one, which goes on with it.
+    Other,
+}
+
 /// One mount's hold on a record.
 pub struct Hold {
     /// Of the holder's object.
@@ -82,20 +91,21 @@ impl Hold {
         }
     }
 
-    /// Takes a record over from whoever had it when its holder's object was `found`.
+    /// Takes a record over from whoever had it when its holder's object was `found`; nothing where
+    /// somebody else was quicker.
     ///
     /// # Errors
-    /// `Busy` where somebody else was quicker.
+    /// What the store said.
     pub async fn take_over(
         ways: &Ways,
         record: &str,
         found: Option<ETag>,
         holder: String,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Option<Self>, Fault> {
         let mut hold = Self::of_writer(record, holder);
         hold.etag = found;
-        hold.show(ways).await?;
-        Ok(hold)
+        let holder = hold.show(ways).await?;
+        Ok((holder == Holder::Own).then_some(hold))
     }
 
     /// Takes a record over from its dead writer, whose name is the record's own; nothing where
@@ -112,24 +122,21 @@ impl Hold {
             Some((etag, _)) => Some(etag),
             None => None,
         };
-        match Self::take_over(ways, record, found, new_id()).await {
-            Err(fault) if fault.reason == Reason::Busy => Ok(None),
-            taken => taken.map(Some),
-        }
+        Self::take_over(ways, record, found, new_id()).await
     }
 
     /// Does `work`, and shows meanwhile that the holder lives. Work that this mount may not do any
-    /// more is dropped where it stands, with the requests that it waits for.
+    /// more is dropped where it stands, with the requests that it waits for; nothing comes of it
+    /// where another mount has taken the record over.
     ///
     /// # Errors
-    /// What `work` says; `Busy` where another mount has taken the record over; what the store said
-    /// where another one could have by now.
+    /// What `work` says; `Broken` where another mount could have taken the record over by now.
     pub async fn during<T>(
         &mut self,
         ways: &Ways,
         times: &Times,
         work: impl Future<Output = Result<T, Fault>>,
-    ) -> Result<T, Fault> {
+    ) -> Result<Option<T>, Fault> {
         let mut work = pin!(work);
         // Attempts that fail are not repeated at once.
         let mut tried = self.at;
@@ -142,24 +149,24 @@ impl Hold {
             });
             let pause = times.heartbeat.saturating_sub(tried.elapsed());
             match tokio::time::timeout(pause, go_on).await {
-                Ok(Some(done)) => return done,
+                Ok(Some(done)) => return done.map(Some),
                 Ok(None) => return Err(unsure()),
                 Err(_) => tried = Instant::now(),
             }
             let left = times.least_sure.saturating_sub(since.elapsed());
             match tokio::time::timeout(left, self.show(ways)).await {
-                Ok(Err(fault)) if fault.reason == Reason::Busy => return Err(fault),
+                Ok(Ok(Holder::Other)) => return Ok(None),
                 Ok(_) => {}
                 Err(_) => return Err(unsure()),
             }
         }
     }
 
-    /// Shows that the holder lives.
+    /// Shows that the holder lives; who has the record.
     ///
     /// # Errors
-    /// `Busy` where another mount has taken the record over; what the store said.
-    pub async fn show(&mut self, ways: &Ways) -> Result<(), Fault> {
+    /// What the store said.
+    pub async fn show(&mut self, ways: &Ways) -> Result<Holder, Fault> {
         let at = Instant::now();
         let body = Body {
             version: VERSION,
@@ -178,16 +185,13 @@ impl Hold {
             Err(error) if matches!(error.failure, Failure::Changed | Failure::Missing) => {
                 match self.own(ways).await? {
                     Some(etag) => etag,
-                    None => {
-                        let text = "another mount goes on with it";
-                        return Err(Fault::because(Reason::Busy, text));
-                    }
+                    None => return Ok(Holder::Other),
                 }
             }
             Err(error) => return Err(error.into()),
         };
         (self.etag, self.at, self.heartbeat) = (Some(etag), at, self.heartbeat + 1);
-        Ok(())
+        Ok(Holder::Own)
     }
 
     /// What the holder's object holds, if it is what this mount wanted to write.

@@ -3,7 +3,7 @@
 //! looks at both folders, copies what is not copied, and removes what is. For [`crate::renames`].
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
@@ -17,7 +17,9 @@ use crate::staging::ways::Ways;
 /// Chosen: objects that are copied, or removed, side by side.
 const SIDE_BY_SIDE: usize = 32;
 /// Chosen: how often somebody else may change what is moved before it is left for later.
-const ROUNDS: usize = 8;
+const ROUNDS: u32 = 8;
+/// Chosen: the pause after the first round; each is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// All objects of a folder, by their keys without its prefix.
 pub type Found = BTreeMap<String, ObjectInfo>;
@@ -36,6 +38,29 @@ pub struct Move<'a> {
     pub written: Option<SystemTime>,
     /// Takes what stays where it is, a line each.
     pub tell: fn(&str),
+}
+
+/// How a rename ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All that the record names has its new name.
+    Whole,
+    /// Some of it stays where it is: somebody else wrote it, or its new name, meanwhile.
+    Partly,
+    /// Neither folder holds anything that the record names: somebody else removed it.
+    Nothing,
+    /// Another mount goes on with it, or has done all.
+    Elsewhere,
+}
+
+/// What one round found and did.
+struct Round {
+    /// Nothing is left to be done.
+    is_done: bool,
+    /// Something has its new name.
+    has_moved: bool,
+    /// What stays where it is, a line each.
+    stay: Vec<String>,
 }
 
 /// What is to be done with one object.
@@ -62,15 +87,17 @@ impl Move<'_> {
     /// Does all that is left; `seen` is what both folders hold, if that was asked for just now.
     ///
     /// # Errors
-    /// What the store said; `Busy` where another mount goes on with it.
-    pub async fn run(&mut self, mut seen: Option<(Found, Found)>) -> Result<(), Fault> {
-        for _ in 0..ROUNDS {
+    /// What the store said; `Broken` where somebody else changes the folders again and again.
+    pub async fn run(&mut self, mut seen: Option<(Found, Found)>) -> Result<Outcome, Fault> {
+        for round in 0..ROUNDS {
+            if round > 0 {
+                tokio::time::sleep(FIRST_PAUSE * (1 << (round - 1))).await;
+            }
             let (from, to) = match seen.take() {
                 Some(seen) => seen,
                 None => {
                     let Some(info) = self.ways.store.find(self.key).await? else {
-                        // Another mount has done all.
-                        return Ok(());
+                        return Ok(Outcome::Elsewhere);
                     };
                     self.written = Some(info.modified);
                     (
@@ -79,14 +106,18 @@ impl Move<'_> {
                     )
                 }
             };
-            let (is_done, stay) = self.round(&from, &to).await?;
-            if is_done {
-                stay.iter().for_each(|line| (self.tell)(line));
-                return Ok(());
+            let round = self.round(&from, &to).await?;
+            if round.is_done {
+                round.stay.iter().for_each(|line| (self.tell)(line));
+                return Ok(match (round.stay.is_empty(), round.has_moved) {
+                    (false, _) => Outcome::Partly,
+                    (true, true) => Outcome::Whole,
+                    (true, false) => Outcome::Nothing,
+                });
             }
         }
         let text = format!("`{}` changes faster than it can be moved", self.record.from);
-        Err(Fault::because(Reason::Busy, text))
+        Err(Fault::because(Reason::Broken, text))
     }
 
     fn from(&self, key: &str) -> String {
@@ -97,8 +128,7 @@ impl Move<'_> {
         format!("{}{}{key}", self.prefix, self.record.to)
     }
 
-    /// One round; whether all is done, and what stays.
-    async fn round(&self, from: &Found, to: &Found) -> Result<(bool, Vec<String>), Fault> {
+    async fn round(&self, from: &Found, to: &Found) -> Result<Round, Fault> {
         self.make_room(to).await?;
         let (mut copied, mut stay) = (Vec::new(), Vec::new());
         let mut tasks = JoinSet::new();
@@ -118,8 +148,14 @@ impl Move<'_> {
             }
             is_whole &= take(&mut tasks, SIDE_BY_SIDE).await?;
         }
+        let mut objects = self.record.objects.iter();
+        let has_moved = !copied.is_empty() || objects.any(|object| to.contains_key(&object.key));
         if !(take(&mut tasks, 1).await? && is_whole) {
-            return Ok((false, stay));
+            return Ok(Round {
+                is_done: false,
+                has_moved,
+                stay,
+            });
         }
         for object in copied {
             let (ways, key) = (self.ways.clone(), self.from(&object.key));
@@ -135,7 +171,11 @@ impl Move<'_> {
             tasks.spawn_on(remove, &self.ways.runtime);
             is_whole &= take(&mut tasks, SIDE_BY_SIDE).await?;
         }
-        Ok((take(&mut tasks, 1).await? && is_whole, stay))
+        Ok(Round {
+            is_done: take(&mut tasks, 1).await? && is_whole,
+            has_moved,
+            stay,
+        })
     }
 
     /// Removes what an empty folder has that is replaced.

@@ -110,34 +110,29 @@ impl Renames {
         let key = self.key(id);
         let times = self.state().times;
         // Nothing is written beside what is no record.
-        let finished = match read(&self.ways, &key).await {
-            Ok(Some(record)) => match Hold::take_over(&self.ways, &key, holder, new_id()).await {
-                Ok(mut hold) => {
-                    let moving = Move {
-                        ways: &self.ways,
-                        prefix: &self.prefix,
-                        record: &record,
-                        key: &key,
-                        written: None,
-                        tell: self.tell,
-                    };
-                    finish(moving, &mut hold, &times).await
-                }
-                Err(fault) => Err(fault),
-            },
-            Ok(None) => Ok(()),
-            Err(fault) => Err(fault),
-        };
-        match finished {
-            Ok(()) => Ok(false),
-            // Another mount was quicker, or goes on with it.
-            Err(fault) if fault.reason == Reason::Busy => Ok(false),
+        let record = match read(&self.ways, &key).await {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(false),
             Err(fault) if fault.reason == Reason::Invalid => {
                 (self.tell)(&format!("`{key}` is left alone: {fault}"));
-                Ok(true)
+                return Ok(true);
             }
-            Err(fault) => Err(fault),
+            Err(fault) => return Err(fault),
+        };
+        let taken = Hold::take_over(&self.ways, &key, holder, new_id()).await?;
+        // Else another mount was quicker.
+        if let Some(mut hold) = taken {
+            let moving = Move {
+                ways: &self.ways,
+                prefix: &self.prefix,
+                record: &record,
+                key: &key,
+                written: None,
+                tell: self.tell,
+            };
+            finish(moving, &mut hold, &times).await?;
         }
+        Ok(false)
     }
 }
 

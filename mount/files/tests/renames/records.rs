@@ -53,20 +53,71 @@ fn record_as_specified_is_finished_and_what_others_wrote_stays() {
 }
 
 #[test]
-fn object_that_somebody_wrote_at_the_new_name_is_no_copy_if_it_has_another_length() {
+fn rename_says_so_if_somebody_else_wrote_a_file_and_loses_nothing_of_it() {
+    let _one = alone();
+    // When, what is written, and what is there then.
+    type Case = (Operation, &'static str, [&'static str; 2]);
+    let cases: [Case; 4] = [
+        (Operation::Copy, "p/a/x", ["p/a/x", "p/b/y"]),
+        (Operation::Delete, "p/a/x", ["p/a/x", "p/b/y"]),
+        (Operation::Copy, "p/b/x", ["p/b/x", "p/b/y"]),
+        // This is as if it were written after the rename.
+        (Operation::Copy, "p/a/new", ["p/a/new", "p/b/x"]),
+    ];
+    for (moment, written, keys) in cases {
+        let store = Arc::new(MemoryStore::new());
+        store.plant("p/a/x", "a long content");
+        store.plant("p/a/y", "another");
+        let mount = Mount::of(&store);
+        let writer = Arc::clone(&store);
+        let write = async move { writer.plant(written, "by somebody else") };
+        // The first copy, or deletion, is that of x.
+        store.faults().before(moment, 0, write);
+        let is_new = written == "p/a/new";
+        let answer = if is_new { Ok(()) } else { Err(Reason::Broken) };
+        assert_eq!(
+            mount.rename("a", "b"),
+            answer,
+            "{written} before {moment:?}"
+        );
+        assert!(!has_records(&store));
+        assert_eq!(store.content(written).unwrap(), "by somebody else");
+        for key in keys {
+            assert!(store.content(key).is_some(), "{key}: {:?}", store.keys());
+        }
+        assert_eq!(store.content("p/b/y").unwrap(), "another");
+        let has_old = |key: &String| store.content(key).unwrap() == "a long content";
+        let is_gone = !store.keys().iter().any(has_old);
+        assert_eq!(is_gone, written == "p/a/x" && moment == Operation::Copy);
+        let told = told().join("\n");
+        let line = "`p/a/x` was not moved to `p/b/x`: somebody";
+        assert_eq!(told.contains(line), !is_new, "{told}");
+        self::told().clear();
+        assert_eq!(mount.names(), ["a", "b"], "{written} before {moment:?}");
+    }
+}
+
+#[test]
+fn rename_of_a_folder_that_another_client_has_emptied_says_that_there_is_none() {
     let _one = alone();
     let store = Arc::new(MemoryStore::new());
-    store.plant("p/a/x", "a long content");
-    let mount = Mount::of(&store);
-    let planted = Arc::clone(&store);
-    let plant = async move { planted.plant("p/b/x", "short") };
-    store.faults().before(Operation::Copy, 0, plant);
-    let _ = mount.rename("a", "b");
-    assert!(!has_records(&store));
-    assert_eq!(store.content("p/a/x").unwrap(), "a long content");
-    assert_eq!(store.content("p/b/x").unwrap(), "short");
-    let told = told().join("\n");
-    assert!(told.contains("`p/a/x` was not moved to `p/b/x`"), "{told}");
+    store.plant("p/a/x", "content");
+    assert_eq!(Mount::of(&store).rename("a", "b"), Ok(()));
+    let lists = 0..store.faults().count(Operation::List);
+    let lists = lists.map(|list| (Operation::List, list));
+    for (operation, skipped) in lists.chain([(Operation::Copy, 0)]) {
+        let store = Arc::new(MemoryStore::new());
+        store.plant("p/a/x", "content");
+        store.plant("p/f", "f");
+        let mount = Mount::of(&store);
+        let remover = Arc::clone(&store);
+        let remove = async move { remover.uproot("p/a/x") };
+        store.faults().before(operation, skipped, remove);
+        let renamed = mount.rename("a", "b");
+        assert_eq!(renamed, Err(Reason::NotFound), "{operation:?} {skipped}");
+        assert_eq!(store.keys(), ["p/f"]);
+        assert_eq!(mount.names(), ["f"]);
+    }
 }
 
 #[test]
@@ -81,7 +132,7 @@ fn store_that_refuses_conditions_of_deletions_loses_nothing_that_somebody_wrote_
     store
         .faults()
         .fail(Operation::Delete, 0, Failure::Unsupported);
-    let _ = mount.rename("a", "b");
+    assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
     assert_eq!(store.content("p/a/x").unwrap(), "written since");
     assert_eq!(store.content("p/b/x").unwrap(), "old");
 }
