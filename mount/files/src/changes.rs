@@ -150,7 +150,7 @@ impl Changes {
             .map(|node| (node.parent, node.name.clone()));
         if let Some((above, name)) = above.filter(|_| old.parent != crate::nodes::ROOT) {
             if let Some(folder) = nodes.folder(above) {
-                folder.own.insert(name, Listed::Folder);
+                folder.keep_folder(&name);
             }
         }
     }
@@ -303,7 +303,7 @@ impl Changes {
                 }
                 // The store has nothing of it, and it is there all the same.
                 if let Some(folder) = nodes.folder(new.parent) {
-                    folder.own.insert(new.name.into(), Listed::Folder);
+                    folder.keep_folder(new.name);
                 }
                 Ok(true)
             }

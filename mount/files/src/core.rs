@@ -83,7 +83,7 @@ pub struct Core {
     pub stage: Arc<Stage>,
     /// Folders that are getting other names.
     pub renames: Arc<Renames>,
-    nodes: Mutex<Nodes>,
+    nodes: Arc<Mutex<Nodes>>,
     /// One listing of a folder at a time.
     pub listing_turns: Turns,
     /// One reading or writing of a folder's attributes at a time.
@@ -99,7 +99,9 @@ impl Core {
         let ways = Ways::new(Arc::clone(&store), runtime.clone(), sending_bytes);
         let stage = Arc::clone(&settings.writes.stage);
         let prefix = settings.prefix.clone();
-        let renames = Renames::new(ways.clone(), prefix, Arc::clone(&stage), tell);
+        let nodes = Arc::new(Mutex::new(Nodes::new()));
+        let views = Arc::clone(&nodes);
+        let renames = Renames::new(ways.clone(), prefix, Arc::clone(&stage), views, tell);
         Self {
             ways,
             stage,
@@ -107,7 +109,7 @@ impl Core {
             settings,
             store,
             runtime,
-            nodes: Mutex::new(Nodes::new()),
+            nodes,
             listing_turns: Turns::default(),
             attribute_turns: Turns::default(),
             began: SystemTime::now(),

@@ -36,6 +36,8 @@ pub struct Folder {
     /// Names of which the store may have nothing: files that were not published yet, folders that
     /// were emptied here.
     pub own: HashMap<Box<str>, Listed>,
+    /// Of folders among those: since when the store may have nothing of them.
+    emptied: HashMap<Box<str>, Instant>,
     /// Modes, owners, times and so on of the names in it.
     pub attributes: KnownAttributes,
     /// When this mount changed a name in it.
@@ -91,6 +93,12 @@ impl Folder {
     /// Takes a fact, unless a younger one is known. A folder hides an object of its name, however
     /// they come.
     pub fn learn(&mut self, name: &str, fact: Fact) {
+        if let (Some(Listed::Folder), Some(since)) = (&fact.listed, self.emptied.get(name)) {
+            // The store has something of it: if that goes, somebody else has removed it.
+            if fact.at > *since {
+                self.let_go(name);
+            }
+        }
         match self.facts.get_mut(name) {
             Some(old) if old.at > fact.at => {}
             Some(old) if old.at == fact.at && matches!(old.listed, Some(Listed::Folder)) => {}
@@ -99,6 +107,26 @@ impl Folder {
                 self.facts.insert(name.into(), fact);
             }
         }
+    }
+
+    /// The store may have nothing of a folder from now on, which stays all the same.
+    pub fn keep_folder(&mut self, name: &str) {
+        self.own.insert(name.into(), Listed::Folder);
+        self.emptied.insert(name.into(), Instant::now());
+    }
+
+    /// A folder is there only if the store has something of it.
+    pub fn let_go(&mut self, name: &str) {
+        self.emptied.remove(name);
+        if self.own.get(name) == Some(&Listed::Folder) {
+            self.own.remove(name);
+        }
+    }
+
+    /// Whether a file in it waits to be published.
+    pub fn has_own_files(&self) -> bool {
+        let is_file = |listed: &Listed| matches!(listed, Listed::File(_));
+        self.own.values().any(is_file)
     }
 
     /// Drops what is known of a name.

@@ -319,6 +319,36 @@ impl Nodes {
         }
     }
 
+    /// A folder got another name, and not by a call on this mount: what is known of its names may
+    /// not be so any more. Both are paths as of [`Nodes::path`].
+    pub fn moved_elsewhere(&mut self, from: &str, to: &str) {
+        for path in [from, to] {
+            let Some((parent, name)) = self.place_of(path) else {
+                continue;
+            };
+            let ino = self.find(parent, name);
+            let has_own_files = ino.is_some_and(|ino| has_own_files(self, ino));
+            if let Some(folder) = ino.and_then(|ino| self.folder(ino)) {
+                folder.forget_whole();
+            }
+            if let Some(folder) = self.folder(parent) {
+                folder.forget(name);
+                if path == from && !has_own_files {
+                    folder.let_go(name);
+                }
+            }
+        }
+    }
+
+    /// The folder that a path's last name is in, if the kernel knows it, and that name.
+    fn place_of<'a>(&self, path: &'a str) -> Option<(u64, &'a str)> {
+        let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let name = parts.pop()?;
+        let mut parts = parts.into_iter();
+        let parent = parts.try_fold(ROOT, |parent, part| self.find(parent, part))?;
+        Some((parent, name))
+    }
+
     /// The kernel forgets what it was told `count` times.
     pub fn forget(&mut self, ino: u64, count: u64) {
         if let Some(node) = self.by_number.get_mut(&ino) {
@@ -351,4 +381,14 @@ impl Nodes {
             ino = parent;
         }
     }
+}
+
+/// Whether a file in a folder, or in a folder of it, waits to be published.
+fn has_own_files(nodes: &Nodes, folder: u64) -> bool {
+    nodes.by_number.iter().any(|(ino, node)| match &node.body {
+        Body::Folder(facts) if facts.has_own_files() => {
+            *ino == folder || nodes.is_below(*ino, folder)
+        }
+        _ => false,
+    })
 }

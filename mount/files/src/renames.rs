@@ -20,6 +20,7 @@ use weft_store::{Condition, ObjectInfo, Range};
 
 use crate::fault::{Fault, Reason};
 use crate::names::{self, RENAMES};
+use crate::nodes::Nodes;
 use crate::renames::hold::{Hold, Holder, Times};
 use crate::renames::moving::{Found, Move, Outcome};
 use crate::renames::record::{MOST_BYTES, Moved, Record, Removed};
@@ -34,6 +35,8 @@ pub struct Renames {
     ways: Ways,
     prefix: String,
     stage: Arc<Stage>,
+    /// What the mount shows.
+    nodes: Arc<Mutex<Nodes>>,
     tell: fn(&str),
     state: Mutex<State>,
 }
@@ -75,12 +78,19 @@ impl Left {
 }
 
 impl Renames {
-    /// Of the mount of `prefix`.
-    pub fn new(ways: Ways, prefix: String, stage: Arc<Stage>, tell: fn(&str)) -> Self {
+    /// Of the mount of `prefix`, which shows `nodes`.
+    pub fn new(
+        ways: Ways,
+        prefix: String,
+        stage: Arc<Stage>,
+        nodes: Arc<Mutex<Nodes>>,
+        tell: fn(&str),
+    ) -> Self {
         Self {
             ways,
             prefix,
             stage,
+            nodes,
             tell,
             state: Mutex::default(),
         }
@@ -126,6 +136,7 @@ impl Renames {
             Err(error) => Err(error.into()),
         };
         if let Err(fault) = &done {
+            self.moved(&left.record);
             (self.tell)(&format!(
                 "the rename of `{from}` to `{to}` broke off, and is tried again: {fault}"
             ));
@@ -133,6 +144,13 @@ impl Renames {
             self.try_again();
         }
         done
+    }
+
+    /// The record is written or done: the folder has its new name, whatever is known here.
+    fn moved(&self, record: &Record) {
+        let nodes = self.nodes.lock();
+        let mut nodes = nodes.unwrap_or_else(PoisonError::into_inner);
+        nodes.moved_elsewhere(&record.from, &record.to);
     }
 
     fn key(&self, id: &str) -> String {
@@ -227,6 +245,7 @@ impl Renames {
             return Ok(());
         }
         self.go_on(left, &mut hold, None).await?;
+        self.moved(&left.record);
         self.state().left.retain(|one| !is_same(one));
         Ok(())
     }

@@ -131,6 +131,7 @@ impl Renames {
                 tell: self.tell,
             };
             finish(moving, &mut hold, &times).await?;
+            self.moved(&record);
         }
         Ok(false)
     }

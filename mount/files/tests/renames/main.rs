@@ -5,6 +5,7 @@
 
 mod holds;
 mod records;
+mod views;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of what mounts show of a folder that got another name behind their back: the old name does
+//! not stay as an empty folder.
+
+use super::*;
+
+/// Unlinks a file in the folder `a`: from then on the mount keeps `a`, whatever the store has.
+fn unlink_in_a(mount: &Mount, name: &str) {
+    let runtime = &mount.runtime;
+    let folder = runtime.block_on(mount.files.lookup(ROOT, "a")).unwrap();
+    let parent = folder.attributes.ino;
+    let unlinked = mount.files.unlink(Name { parent, name });
+    runtime.block_on(unlinked).unwrap();
+}
+
+/// A folder `a` whose file `extra` this mount has unlinked.
+fn mount_with_a_changed_folder(store: &Arc<MemoryStore>) -> Mount {
+    plant(store, false);
+    store.plant("p/a/extra", "extra");
+    let mount = Mount::of(store);
+    unlink_in_a(&mount, "extra");
+    mount
+}
+
+#[test]
+fn old_name_of_a_rename_that_broke_off_is_gone_once_anybody_has_finished_it() {
+    let _one = alone();
+    for is_finished_elsewhere in [false, true] {
+        let store = Arc::new(MemoryStore::new());
+        let mount = mount_with_a_changed_folder(&store);
+        store
+            .faults()
+            .fail(Operation::Copy, 1, Failure::Unreachable);
+        if is_finished_elsewhere {
+            // Its own attempts fail until another mount has done all.
+            for copy in 2..6 {
+                store
+                    .faults()
+                    .fail(Operation::Copy, copy, Failure::Unreachable);
+            }
+        }
+        assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
+        assert_eq!(mount.names(), ["a", "b", "other"], "half of it");
+        let other = Mount::of(&store);
+        if is_finished_elsewhere {
+            store.faults().clear();
+            other.files.finish_renames(TIMES);
+        }
+        wait_for("nobody finishes it", || !has_records(&store));
+        wait_for("the old name stays", || mount.names() == ["b", "other"]);
+        assert_eq!(other.names(), ["b", "other"]);
+    }
+}
+
+#[test]
+fn mount_that_finishes_anothers_rename_does_not_show_the_old_name() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    let mount = mount_with_a_changed_folder(&store);
+    store.uproot("p/a/");
+    store.uproot("p/a/sub/y");
+    store.uproot("p/a/sub/.weft-attributes");
+    plant_record(&store);
+    mount.files.finish_renames(TIMES);
+    wait_for("nobody finishes it", || !has_records(&store));
+    wait_for("the old name stays", || mount.names() == ["b", "other"]);
+}
+
+#[test]
+fn mount_that_saw_a_folder_after_it_changed_it_keeps_no_name_that_another_mount_changes() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    let mount = mount_with_a_changed_folder(&store);
+    assert_eq!(mount.names(), ["a", "other"]);
+    let other = Mount::of(&store);
+    assert_eq!(other.rename("a", "b"), Ok(()));
+    assert_eq!(mount.names(), ["b", "other"]);
+    assert_eq!(mount.rename("b", "c"), Ok(()));
+    assert_eq!(other.rename("c", "a"), Ok(()));
+    assert_eq!(mount.names(), ["a", "other"]);
+}
+
+#[test]
+fn folder_that_a_mount_emptied_stays_though_a_listing_showed_it_before() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    store.plant("p/a/x", "x");
+    store.plant("p/a/y", "y");
+    let mount = Mount::of(&store);
+    unlink_in_a(&mount, "x");
+    assert_eq!(mount.names(), ["a"]);
+    unlink_in_a(&mount, "y");
+    assert!(store.keys().is_empty());
+    assert_eq!(mount.names(), ["a"]);
+    assert_eq!(mount.rename("a", "b"), Ok(()));
+    assert_eq!(mount.names(), ["b"]);
+    let at = |name| Name { parent: ROOT, name };
+    let removed = mount.files.remove_folder(at("b"));
+    mount.runtime.block_on(removed).unwrap();
+    assert!(mount.names().is_empty());
+}
