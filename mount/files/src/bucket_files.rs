@@ -3,7 +3,7 @@
 //! calls of their own.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -27,6 +27,11 @@ use crate::search;
 use crate::sources::Disk;
 use crate::version::Version;
 use crate::words::Question;
+
+/// Chosen: as many of the first pauses fill the wait for another rename; the others are longer.
+const FIRST_PAUSES: u32 = 50;
+/// Chosen: as many of the longest ones.
+const LAST_PAUSES: u32 = 8;
 
 /// What a rename finds at its new name.
 struct Target {
@@ -206,9 +211,31 @@ impl BucketFiles {
     ///
     /// # Errors
     /// `Exists` where nothing may be replaced; `NotEmpty`, `IsFolder`, `NotFolder`; `Stale` where
-    /// somebody else wrote the object meanwhile; `Broken` where a folder has not all of its files
+    /// somebody else wrote the object meanwhile; `Busy` where another rename of the same folders
+    /// does not end, and then nothing was changed; `Broken` where a folder has not all of its files
     /// by now.
     pub async fn rename(
+        &self,
+        old: Name<'_>,
+        new: Name<'_>,
+        may_replace: bool,
+    ) -> Result<(), Fault> {
+        let (began, wait) = (Instant::now(), self.core.renames.wait());
+        let mut pause = wait / FIRST_PAUSES;
+        loop {
+            let renamed = self.rename_once(old, new, may_replace).await;
+            let is_busy = matches!(&renamed, Err(fault) if fault.reason == Reason::Busy);
+            if !is_busy || began.elapsed() >= wait {
+                return renamed;
+            }
+            // Two mounts that gave way to each other do not meet again at once.
+            tokio::time::sleep(pause.mul_f64(0.5 + fastrand::f64())).await;
+            pause = (pause * 2).min(wait / LAST_PAUSES);
+        }
+    }
+
+    /// The same, as long as no other rename is in the way.
+    async fn rename_once(
         &self,
         old: Name<'_>,
         new: Name<'_>,

@@ -4,26 +4,30 @@
 //! [`crate::changes`] begins, [`crate::core`] holds, [`crate::staging::recovery`] finishes what a
 //! dead mount of this host left.
 //!
-//! - [`record`]: what is to be done. [`hold`]: who does it. [`moving`]: does it.
+//! - [`record`]: what is to be done. [`hold`]: who does it. [`moving`]: does it. [`overlaps`]: what
+//!   must be done before.
 //! - [`watch`]: finds records that other mounts left.
 
 pub mod hold;
 pub mod moving;
+pub mod overlaps;
 pub mod record;
 pub mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use weft_store::{Condition, ObjectInfo, Range};
+use tokio::task::JoinHandle;
+use weft_store::{Condition, ObjectInfo, Store, StoreError};
 
-use crate::fault::{Fault, Reason};
+use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::{self, RENAMES};
 use crate::nodes::Nodes;
 use crate::renames::hold::{Hold, Holder, Times};
 use crate::renames::moving::{Found, Move, Outcome};
-use crate::renames::record::{MOST_BYTES, Moved, Record, Removed};
+use crate::renames::overlaps::{Other, overlap};
+use crate::renames::record::{Moved, Record, Removed};
 use crate::staging::stage::{Stage, new_id, refused};
 use crate::staging::ways::Ways;
 
@@ -33,6 +37,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The renames of one mount.
 pub struct Renames {
     ways: Ways,
+    /// In a job, the way past what its mounts remember of names.
+    past_job: OnceLock<Ways>,
     prefix: String,
     stage: Arc<Stage>,
     /// What the mount shows.
@@ -62,7 +68,14 @@ struct Left {
     record: Record,
     note: PathBuf,
     /// Locked while somebody goes on with it.
-    hold: tokio::sync::Mutex<Hold>,
+    work: tokio::sync::Mutex<Work>,
+}
+
+/// How far a rename is that was begun here.
+struct Work {
+    hold: Hold,
+    /// No other rename is in the way.
+    may_go: bool,
 }
 
 impl Left {
@@ -70,7 +83,6 @@ impl Left {
     /// are prefixes below the mount's, and end in `/`.
     fn concerns(&self, folders: &[String]) -> bool {
         let ours = [&self.record.from, &self.record.to];
-        let overlap = |one: &str, other: &str| one.starts_with(other) || other.starts_with(one);
         folders
             .iter()
             .any(|folder| ours.iter().any(|one| overlap(one, folder)))
@@ -88,12 +100,28 @@ impl Renames {
     ) -> Self {
         Self {
             ways,
+            past_job: OnceLock::new(),
             prefix,
             stage,
             nodes,
             tell,
             state: Mutex::default(),
         }
+    }
+
+    /// In a job, names are asked for past what its mounts remember: at this store.
+    pub fn ask_past_job(&self, store: Arc<dyn Store>) {
+        let _ = self.past_job.set(self.ways.over(store));
+    }
+
+    /// The way to what the store has now.
+    fn fresh(&self) -> &Ways {
+        self.past_job.get().unwrap_or(&self.ways)
+    }
+
+    /// For how long a rename waits for another one that is about the same folders.
+    pub fn wait(&self) -> Duration {
+        self.state().times.wait
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -104,46 +132,63 @@ impl Renames {
     /// empty folder has. Both are prefixes below the mount's, and end in `/`.
     ///
     /// # Errors
-    /// `NotEmpty`, `NameTooLong`, `NoSpace`, and then nothing was done; what the store said, and
-    /// then this mount tries again.
+    /// `NotEmpty`, `NameTooLong`, `NoSpace`, `Busy` where another rename is in the way, and then
+    /// nothing was done; what the store said, and then this mount tries again.
     pub async fn run(self: &Arc<Self>, from: &str, to: &str) -> Result<Outcome, Fault> {
-        let objects = moving::list(&self.ways, &format!("{}{from}", self.prefix)).await?;
+        let id = new_id();
+        let (objects, there) = (self.start_list(from), self.start_list(to));
+        let others = overlaps::find(self.fresh(), &self.prefix, &id, [from, to]).await?;
+        if let Some(other) = others.first() {
+            return Err(overlaps::busy(other));
+        }
+        let (objects, there) = (listed(objects).await?, listed(there).await?);
         if objects.is_empty() {
             return Ok(Outcome::Nothing);
         }
-        let there = moving::list(&self.ways, &format!("{}{to}", self.prefix)).await?;
         let record = self.plan((from, &objects), (to, &there))?;
         let body = record.write()?;
-        let id = new_id();
         let key = self.key(&id);
         let note = self.stage.note_rename(&key);
         let note = note.map_err(|error| refused(&error, self.stage.folder()))?;
         self.state().mine.push(id.clone());
-        let hold = Hold::of_writer(&key, id.clone()).into();
+        let work = Work {
+            hold: Hold::of_writer(&key, id.clone()),
+            may_go: false,
+        };
         let left = Left {
             id,
             record,
             note,
-            hold,
+            work: work.into(),
         };
         let written = self.ways.store.put(&key, body, &Condition::IfAbsent).await;
         let done = match written {
             Ok(_) => {
-                let mut hold = left.hold.lock().await;
-                self.go_on(&left, &mut hold, Some((objects, there))).await
+                let mut work = left.work.lock().await;
+                self.go_on(&left, &mut work, Some((objects, there))).await
             }
             // It may be there all the same, so it is looked for.
             Err(error) => Err(error.into()),
         };
-        if let Err(fault) = &done {
-            self.moved(&left.record);
-            (self.tell)(&format!(
-                "the rename of `{from}` to `{to}` broke off, and is tried again: {fault}"
-            ));
-            self.state().left.push(Arc::new(left));
-            self.try_again();
+        match &done {
+            Ok(Outcome::Nothing) => self.moved(&left.record),
+            Err(fault) if fault.reason != Reason::Busy => {
+                self.moved(&left.record);
+                (self.tell)(&format!(
+                    "the rename of `{from}` to `{to}` broke off, and is tried again: {fault}"
+                ));
+                self.state().left.push(Arc::new(left));
+                self.try_again();
+            }
+            _ => {}
         }
         done
+    }
+
+    fn start_list(&self, folder: &str) -> JoinHandle<Result<Found, StoreError>> {
+        let (ways, prefix) = (self.fresh().clone(), format!("{}{folder}", self.prefix));
+        let list = async move { moving::list(&ways, &prefix).await };
+        self.ways.runtime.spawn(list)
     }
 
     /// The record is written or done: the folder has its new name, whatever is known here.
@@ -191,18 +236,37 @@ impl Renames {
     }
 
     /// Does what is left of a rename that was begun here.
+    ///
+    /// # Errors
+    /// `Busy` where another rename is in the way: this one is over, and nothing was done; what the
+    /// store said.
     async fn go_on(
         &self,
         left: &Left,
-        hold: &mut Hold,
+        work: &mut Work,
         seen: Option<(Found, Found)>,
     ) -> Result<Outcome, Fault> {
-        let key = self.key(&left.id);
+        let (key, times) = (self.key(&left.id), self.state().times);
+        let hold = &mut work.hold;
         // Before anything is looked at: who has taken it over meanwhile may have finished it, and
         // what was seen then would not be so any more.
         if seen.is_none() && hold.show(&self.ways).await? == Holder::Other {
             self.is_over(left);
             return Ok(Outcome::Elsewhere);
+        }
+        if !work.may_go {
+            match hold.during(&self.ways, &times, self.give_way(left)).await? {
+                None => {
+                    self.is_over(left);
+                    return Ok(Outcome::Elsewhere);
+                }
+                Some(None) => work.may_go = true,
+                Some(Some(other)) => {
+                    hold.end(&self.ways).await?;
+                    self.is_over(left);
+                    return Err(overlaps::busy(&other));
+                }
+            }
         }
         let moving = Move {
             ways: &self.ways,
@@ -212,10 +276,21 @@ impl Renames {
             written: None,
             tell: self.tell,
         };
-        let times = self.state().times;
         let outcome = carry_out(moving, hold, &times, seen).await?;
         self.is_over(left);
         Ok(outcome)
+    }
+
+    /// Removes the record if another rename is in the way: that one, if there is one.
+    async fn give_way(&self, left: &Left) -> Result<Option<Other>, Fault> {
+        let folders = [&*left.record.from, &*left.record.to];
+        let others = overlaps::find(self.fresh(), &self.prefix, &left.id, folders).await?;
+        let first = others.into_iter().next();
+        if first.is_some() {
+            let key = self.key(&left.id);
+            self.ways.store.delete(&key, &Condition::Always).await?;
+        }
+        Ok(first)
     }
 
     /// This mount has nothing more to do with a rename that was begun here.
@@ -239,12 +314,19 @@ impl Renames {
 
     /// Goes on with one that broke off, unless somebody has finished it meanwhile.
     async fn finish_one(&self, left: &Arc<Left>) -> Result<(), Fault> {
-        let mut hold = left.hold.lock().await;
+        let mut work = left.work.lock().await;
         let is_same = |one: &Arc<Left>| Arc::ptr_eq(one, left);
         if !self.state().left.iter().any(is_same) {
             return Ok(());
         }
-        self.go_on(left, &mut hold, None).await?;
+        match self.go_on(left, &mut work, None).await {
+            Ok(_) => {}
+            Err(fault) if fault.reason == Reason::Busy => (self.tell)(&format!(
+                "the rename of `{}` to `{}` is given up: {fault}",
+                left.record.from, left.record.to
+            )),
+            Err(fault) => return Err(fault),
+        }
         self.moved(&left.record);
         self.state().left.retain(|one| !is_same(one));
         Ok(())
@@ -305,19 +387,9 @@ async fn carry_out(
     Ok(outcome)
 }
 
-/// The record of this key, whole and sound, if it is still there; nobody is told of it yet.
-async fn read(ways: &Ways, key: &str) -> Result<Option<Record>, Fault> {
-    let Some(info) = ways.store.find(key).await? else {
-        return Ok(None);
-    };
-    if !(1..=MOST_BYTES).contains(&info.size_bytes) {
-        let size = info.size_bytes;
-        let text = format!("a record has 1 to {MOST_BYTES} bytes, not {size}");
-        return Err(Fault::because(Reason::Invalid, text));
-    }
-    let range = Range::new(0, info.size_bytes);
-    let body = ways.store.get(key, range, &info.etag).await?;
-    Record::read(&body).map(Some)
+async fn listed(list: JoinHandle<Result<Found, StoreError>>) -> Result<Found, StoreError> {
+    let listed = list.await;
+    listed.unwrap_or_else(|_| Err(mount_ends("ListObjectsV2", "")))
 }
 
 /// What every key of the mount begins with whose note names this record.
@@ -335,7 +407,7 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
     let key = std::fs::read_to_string(note).map_err(|error| refused(&error, note))?;
     let id = key.rsplit('/').next().unwrap_or_default();
     let is_key = !id.is_empty() && key == format!("{}{RENAMES}/{id}", prefix_of(&key));
-    let record = match read(ways, &key).await {
+    let record = match record::find(ways, &key).await {
         Ok(record) => record.filter(|_| is_key),
         Err(fault) if fault.reason == Reason::Invalid => {
             tell(&format!("`{key}` is left alone: {fault}"));
@@ -344,6 +416,10 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
         Err(fault) => return Err(fault),
     };
     if let Some(record) = record {
+        if overlaps::is_behind(ways, prefix_of(&key), id, &record).await? {
+            let text = format!("`{key}` waits for an older rename of the same folders");
+            return Err(Fault::because(Reason::Busy, text));
+        }
         // Else another mount has taken it over.
         if let Some(mut hold) = Hold::of_dead(ways, &key, id).await? {
             let moving = Move {

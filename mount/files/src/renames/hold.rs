@@ -27,6 +27,8 @@ pub struct Times {
     pub heartbeat: Duration,
     /// A holder that could not for so long asks for nothing more.
     pub least_sure: Duration,
+    /// For how long a rename waits for another one that is about the same folders.
+    pub wait: Duration,
     /// The first pause before what broke off is tried again; each is twice as long.
     pub pause: Duration,
 }
@@ -37,6 +39,7 @@ impl Default for Times {
             patience: Duration::from_secs(60),
             heartbeat: Duration::from_secs(5),
             least_sure: Duration::from_secs(20),
+            wait: Duration::from_secs(5),
             pause: Duration::from_secs(2),
         }
     }

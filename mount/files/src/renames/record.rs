@@ -5,9 +5,11 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use weft_store::{Failure, Range};
 
 use crate::fault::{Fault, Reason};
 use crate::names;
+use crate::staging::ways::Ways;
 
 /// Specified: of the format.
 pub const VERSION: u32 = 1;
@@ -144,6 +146,32 @@ impl Record {
         }
         Ok(body.into())
     }
+}
+
+/// The record of this key, whole and sound, if it is still there; nobody is told of it yet.
+///
+/// # Errors
+/// `Invalid` for what is no record; what the store said.
+pub async fn find(ways: &Ways, key: &str) -> Result<Option<Record>, Fault> {
+    let Some(info) = ways.store.find(key).await? else {
+        return Ok(None);
+    };
+    if !(1..=MOST_BYTES).contains(&info.size_bytes) {
+        let size = info.size_bytes;
+        let text = format!("a record has 1 to {MOST_BYTES} bytes, not {size}");
+        return Err(Fault::because(Reason::Invalid, text));
+    }
+    let range = Range::new(0, info.size_bytes);
+    match ways.store.get(key, range, &info.etag).await {
+        Ok(body) => Record::read(&body).map(Some),
+        Err(error) if error.failure == Failure::Missing => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether a key below the folder of records is one's: consoles and people put others there.
+pub fn is_id(key: &str) -> bool {
+    key.len() == 40 && key.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Whether a text is the prefix of a folder that has a name.

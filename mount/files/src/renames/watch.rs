@@ -12,7 +12,9 @@ use crate::fault::{Fault, Reason};
 use crate::names::RENAMES;
 use crate::renames::hold::{ENDING, Hold, Times};
 use crate::renames::moving::{self, Move};
-use crate::renames::{Renames, finish, read};
+use crate::renames::overlaps;
+use crate::renames::record::{self, is_id};
+use crate::renames::{Renames, finish};
 use crate::staging::stage::new_id;
 
 /// Chosen: how often records are looked at while they must be still.
@@ -110,7 +112,7 @@ impl Renames {
         let key = self.key(id);
         let times = self.state().times;
         // Nothing is written beside what is no record.
-        let record = match read(&self.ways, &key).await {
+        let record = match record::find(&self.ways, &key).await {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(false),
             Err(fault) if fault.reason == Reason::Invalid => {
@@ -119,6 +121,9 @@ impl Renames {
             }
             Err(fault) => return Err(fault),
         };
+        if overlaps::is_behind(self.fresh(), &self.prefix, id, &record).await? {
+            return Ok(false);
+        }
         let taken = Hold::take_over(&self.ways, &key, holder, new_id()).await?;
         // Else another mount was quicker.
         if let Some(mut hold) = taken {
@@ -135,9 +140,4 @@ impl Renames {
         }
         Ok(false)
     }
-}
-
-/// Whether a key below the folder of records is one's: consoles and people put others there.
-fn is_id(key: &str) -> bool {
-    key.len() == 40 && key.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

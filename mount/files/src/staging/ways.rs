@@ -33,6 +33,14 @@ impl Ways {
         }
     }
 
+    /// The same way to another store.
+    pub fn over(&self, store: Arc<dyn Store>) -> Self {
+        Self {
+            store,
+            ..self.clone()
+        }
+    }
+
     /// Waits until a part of this range has room in memory.
     pub async fn room_for(&self, range: Range) -> Option<OwnedSemaphorePermit> {
         let mib = (range.byte_count() >> 20) as u32 + 1;

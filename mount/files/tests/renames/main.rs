@@ -4,6 +4,7 @@
 //! as docs/mount-names.md specifies them.
 
 mod holds;
+mod overlaps;
 mod records;
 mod views;
 
@@ -28,6 +29,7 @@ const TIMES: Times = Times {
     patience: PATIENCE,
     heartbeat: Duration::from_millis(5),
     least_sure: Duration::from_millis(20),
+    wait: Duration::from_millis(20),
     pause: Duration::from_millis(10),
 };
 /// The same where requests are slow.
@@ -35,6 +37,7 @@ const SLOW_TIMES: Times = Times {
     patience: Duration::from_millis(600),
     heartbeat: Duration::from_millis(50),
     least_sure: Duration::from_millis(300),
+    wait: Duration::from_millis(500),
     pause: Duration::from_millis(100),
 };
 const ID: &str = "00000000000000000000000000000000000000aa";
