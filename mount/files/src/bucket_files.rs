@@ -83,6 +83,7 @@ impl BucketFiles {
     /// Asks the other mounts of a job; `store` is the one of [`BucketFiles::new`].
     pub fn with_job(mut self, store: Arc<JobStore>) -> Self {
         self.open_files = self.open_files.with_job(Arc::clone(&store.job));
+        self.core.renames.ask_past_job(store.beneath());
         self.job_store = Some(store);
         self
     }

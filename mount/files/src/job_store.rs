@@ -95,6 +95,11 @@ impl JobStore {
         }
     }
 
+    /// The store itself, without what the job remembers of it.
+    pub fn beneath(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
     /// Whether names may be asked of others: this node's programs see what they did.
     fn may_share(&self) -> bool {
         let last = self

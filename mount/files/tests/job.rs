@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 use weft_files::{
-    BucketFiles, Job, JobStore, Mode, Neighbours, Publish, Settings, Unreached, Writes,
+    BucketFiles, Job, JobStore, Mode, Name, Neighbours, Publish, Reason, Settings, Unreached,
+    Writes,
 };
 use weft_store::memory::{MemoryStore, Operation};
 
@@ -197,4 +198,33 @@ fn questions_for_more_than_an_extent_or_of_another_version_are_refused() {
         assert_eq!(answer[0][..], [2], "{version} {places:?}");
     }
     assert_eq!(world.gets(), (0, 0), "nothing was fetched for them");
+}
+
+#[test]
+fn folder_is_renamed_with_what_a_neighbour_wrote_just_now() {
+    let world = World::new();
+    for node in 0..NODES {
+        let deep = format!("old{node}/{}", "d/".repeat(500));
+        world.store.plant(&deep, "");
+    }
+    for node in 0..NODES {
+        let rename = |new: &str| {
+            let files = world.hosts.files[node].get().unwrap();
+            let old = format!("old{node}");
+            let [old, new] = [&*old, new].map(|name| Name { parent: ROOT, name });
+            let renamed = files.rename(old, new, true);
+            world
+                .runtime
+                .block_on(renamed)
+                .map_err(|fault| fault.reason)
+        };
+        // The folder is listed and not renamed: whoever owns the listing remembers it.
+        assert_eq!(rename(&"n".repeat(50)), Err(Reason::NameTooLong));
+        world.store.plant(&format!("old{node}/written"), "written");
+        assert_eq!(rename(&format!("new{node}")), Ok(()));
+        let keys = world.store.keys();
+        let is_left = |key: &&String| key.starts_with(&format!("old{node}/"));
+        assert_eq!(keys.iter().find(is_left), None);
+        assert!(keys.contains(&format!("new{node}/written")));
+    }
 }
