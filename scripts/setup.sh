@@ -203,7 +203,7 @@ need_mount_judge() {
     local name=$1 version=$2 folder=.env/mount-judges crate
     [ "$(cat "$folder/$name.txt" 2>/dev/null)" = "$version" ] && return 0
     say "compiling $name $version into $folder"
-    # Without optimisation they compile in a third of the time, and what they judge is the slow part.
+    # Without optimisation they compile in a third of the time. What they judge is slower.
     CARGO_PROFILE_DEV_DEBUG=0 retry cargo install --debug --quiet --locked \
         --root "$folder/incoming" "$name@$version" ||
         die "$name could not be installed"
