@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Collectives of the ranks of one host, through memory that all of them map.
 //!
-//! - *Purpose*: barrier, bcast, reductions, gathers and exchanges as fast as the memory is, with
+//! - *Purpose*: barrier, bcast, reductions, gathers and exchanges at the speed of memory, with
 //!   results that have the same bits every time. docs/collectives.md specifies layout and
 //!   algorithms.
-//! - *Used by*: whoever has a communicator, a segment for it and a way to wait.
+//! - *Used by*: crates/intercept, which gives it a communicator, a segment and a way to wait.
 //! - *Start at*: [`team`], then `exchange`.
 //!
-//! Pure above memory: no system call, no lock, no allocation after [`Team::attach`]. In the order
-//! in which a call meets them:
+//! This crate makes no system call, takes no lock, and allocates nothing after [`Team::attach`].
+//! Modules, in the order in which a call passes them:
 //!
 //! - [`team`]: the calls, and [`reductions`] two of them; checks arguments. [`fault`]: why a call
 //!   fails. [`shape`]: what is known of the machine.
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is.
-//! - [`direct`]: algorithms for long data that ranks read where they lie, by what [`reach`] is.
-//! - [`nonblocking`]: calls that nobody waits for, by the algorithms that `pipeline` runs.
+//! - [`direct`]: algorithms for long data, which ranks read in place through [`reach`].
+//! - [`nonblocking`]: nonblocking calls, by the algorithms that `pipeline` runs.
 //! - [`arithmetic`]: elements, operations, and the loops over them.
-//! - `exchange`: the hand-over in steps that all algorithms are made of; `posting`: one stretch of
+//! - `exchange`: the exchange in steps of which all algorithms consist; `posting`: one stretch of
 //!   data in a step. [`wait`]: how ranks wait.
 //! - `segment`: the shared memory; [`layout`]: where everything lies. `sync`: the atomics.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The words and the traits between the endpoint (the owner) and its routes. No behaviour lives
-//! here.
+//! The types and traits between the endpoint (the owner) and its routes. This crate has no
+//! behaviour of its own.
 //!
-//! - *Purpose*: endpoint and routes know each other by this crate alone.
+//! - *Purpose*: endpoint and routes know each other only through this crate.
 //! - *Used by*: endpoint and matching above it; shm, udp and the routes of tests below it.
 //! - *Start at*: [`peer`], the two traits that every message passes.
 //!
@@ -15,20 +15,22 @@
 //! - [`Owner`] is what a transport calls back while it makes progress: a message arrived, a send is
 //!   done.
 //!
-//! Three more say what the endpoint wants of a way to reach remotes beside moving bytes:
+//! Three more traits say what else the endpoint needs of a route:
 //!
 //! - [`Route`]: to open, to know remotes and to notice their death; every route has it.
-//! - [`Sleep`]: to wake who waits on a descriptor; a route without one keeps the defaults.
-//! - [`DirectAccess`]: memory of remotes without their help; a route that lacks it says so.
+//! - [`Sleep`]: to wake a thread that waits on a descriptor; a route without one keeps the
+//!   defaults.
+//! - [`DirectAccess`]: access to memory of remotes without their help; a route that lacks it says
+//!   so.
 //!
-//! A transport never names the endpoint. It is handed `&mut impl Owner` in [`Peer::progress`], so
-//! an arriving message is matched, copied straight into the user's buffer and completed on the
-//! shared queue in one statically dispatched call, without a bounce buffer in between.
+//! A transport never names the endpoint. It gets `&mut impl Owner` in [`Peer::progress`]. So one
+//! statically dispatched call matches an arriving message, copies it directly into the user's
+//! buffer and completes it on the shared queue, without a bounce buffer.
 //!
-//! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`]
-//! (up), [`remote`] (who the other process is), [`error`] (how a transfer can fail); beside them
-//! [`route`] (what else a route is asked), [`direct`] (memory that is accessed without a message)
-//! and [`returned`] (sends that go another way).
+//! Modules, in the order in which a message passes them: [`send`] (down), [`peer`] (the traits),
+//! [`envelope`] (up), [`remote`] (which process the other one is), [`error`] (how a transfer can
+//! fail). Others: [`route`] (what else the endpoint asks of a route), [`direct`] (memory that is
+//! accessed without a message) and [`returned`] (sends that take another route).
 #![forbid(unsafe_code)]
 
 pub mod direct;

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The endpoint: the owner of everything that one libfabric domain has.
+//! The endpoint: it owns everything that one libfabric domain has.
 //!
 //! - *Purpose*: messages, one-sided operations, completion queues and counters over a list of
 //!   routes.
-//! - *Used by*: the provider alone, which turns each fi_* call into one call of [`Domain`].
+//! - *Used by*: only the provider, which turns each fi_* call into one call of [`Domain`].
 //! - *Start at*: `calls/endpoint.rs` for a call on its way down, `endpoint/arrivals.rs` for a
 //!   message on its way up.
 //!
-//! A send finds its remote and that
-//! remote's route and hands the message to a transport. A receive takes an unexpected message or is
-//! posted. Reading an empty completion queue makes progress: the transports bound to it call back,
-//! an arriving message is matched, copied into the user's buffer and completed on the queue in one
-//! pass.
+//! A send looks up its remote and the remote's route, and gives the message to a transport. A
+//! receive takes an unexpected message or is posted. Reading an empty completion queue makes
+//! progress: the transports bound to it call back, and an arriving message is matched, copied into
+//! the user's buffer and completed on the queue in one pass.
 //!
-//! There is no lock here, and no shared ownership: objects live in tables inside the one [`Domain`]
-//! and are named by number. What a transport's callbacks change lies beside the transport, so both
-//! can be borrowed at once.
+//! This crate has no lock and no shared ownership: objects live in tables inside the one [`Domain`]
+//! and have numbers as names. The state that a transport's callbacks change lies beside the
+//! transport, so both can be borrowed at the same time.
 //!
-//! Modules, from the top down; each imports those below it only:
-//! - `domain`: holds all parts, and hands each call those that it needs;
+//! Modules, from the top down; each imports only those below it:
+//! - `domain`: contains all parts, and gives each call the parts that it needs;
 //! - `calls`: the calls of libfabric, a file for each kind of object;
-//! - `endpoints`, `endpoint`: progress on several endpoints; one endpoint, and what its transport
-//!   calls back;
+//! - `endpoints`, `endpoint`: progress on several endpoints; one endpoint, and the callbacks of its
+//!   transport;
 //! - `send`: the sending side, with the sends that their route cannot take now;
 //! - `receive`: the receiving side, with matching, unexpected messages, multi-receives, peeks and
 //!   shared receive contexts;
 //! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the
 //!   endpoints: initiator and target;
-//! - `shared_objects`, `completion`: completion queues, counters, and what the user hears where;
+//! - `shared_objects`, `completion`: completion queues and counters, and which of them an operation
+//!   reports to;
 //! - `remotes`, `address_vector`: the user's names for remotes; [`routes`]: all routes as one;
-//! - `settings`, `statistics`, `ids`, [`error`], [`flags`]: the words for it.
+//! - `settings`, `statistics`, `ids`, [`error`], [`flags`]: types that all others use.
 #![forbid(unsafe_code)]
 
 mod address_vector;

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! libfabric's C structures and constants, written in Rust.
 //!
-//! - *Purpose*: libfabric loads a provider and talks to it through C structures and tables of
-//!   functions. This crate holds those and nothing else: no calls, no link against libfabric.
+//! - *Purpose*: libfabric loads a provider and calls it through C structures and tables of
+//!   functions. This crate contains only these: no calls, no link against libfabric.
 //! - *Used by*: the provider; `weft soak`, which calls libfabric as an application does.
 //! - *Start at*: [`version`] (which members may be read), then [`provider`] and [`info`].
 //!
-//! One binary is loaded by libfabric 1.17, 2.4 and 2.6 alike. libfabric's structures only ever grow
-//! at their end, so each one here has the newest known layout (2.6 and its successor), and three
-//! rules keep old hosts safe:
+//! libfabric 1.17, 2.4 and 2.6 load the same binary. libfabric's structures only grow at their end,
+//! so each one here has the newest known layout (2.6 and its successor). Three rules keep older
+//! libraries safe:
 //!
 //! - A structure that the host or the application fills is read only up to the members that the
 //!   *running* library knows (see [`version`]).
 //! - A structure that the provider fills for the host is allocated with the newest layout and
 //!   zeroed.
-//! - A table of functions says in its first member `size` how far it is filled; what lies behind
-//!   counts as absent.
+//! - A table of functions says in its first member `size` how far it is filled; functions behind
+//!   that count as absent.
 //!
 //! Names follow C: `struct fi_tx_attr` is [`FiTxAttr`](info::FiTxAttr), its members keep their C
 //! names, and `FI_TAGGED` keeps its own. Every structure lists its members and their offsets once,
 //! in `layout!`; the compiler checks that list, and a test compiles the same list against the
 //! system's own headers.
 //!
-//! In the order a program meets them: [`version`], [`errno`], [`flags`], [`log`], [`provider`],
-//! [`info`], [`fid`], [`fabric`], [`domain`], [`av`], [`mr`], [`eq`], [`cq`], [`counter`],
-//! [`poll`], [`endpoint`], [`message`], [`tagged`], [`rma`], [`atomic`], [`peer`].
+//! Modules, in the order in which a program uses them: [`version`], [`errno`], [`flags`], [`log`],
+//! [`provider`], [`info`], [`fid`], [`fabric`], [`domain`], [`av`], [`mr`], [`eq`], [`cq`],
+//! [`counter`], [`poll`], [`endpoint`], [`message`], [`tagged`], [`rma`], [`atomic`], [`peer`].
 
 #[macro_use]
 mod layout;

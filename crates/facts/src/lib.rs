@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What users can look up or set: variables, limits, protocols and copy methods, as tables.
 //!
-//! - *Purpose*: each fact stands once. Plain constants, without dependencies.
-//! - *Used by*: the provider and the endpoint, which keep to these values; `weft doctor`, `weft
-//!   info`, `weft top` and `weft run`, which show them; docs/parameters.md, which a test writes
-//!   from them (tests/document.rs).
+//! - *Purpose*: each fact is written in one place. Plain constants, without dependencies.
+//! - *Used by*: the provider and the endpoint, which use these values; `weft doctor`, `weft info`,
+//!   `weft top` and `weft run`, which show them; docs/parameters.md, which a test writes from them
+//!   (tests/document.rs).
 //! - *Start at*: [`parameter`], the FI_WEFT_* variables.
 //!
 //! - [`parameter`]: the variables; [`limit`]: the limits; [`protocol`]: how a message is sent;

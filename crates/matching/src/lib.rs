@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Matching: which receive takes which message.
 //!
-//! - *Purpose*: the order of messages that MPI and libfabric promise is kept here, and nowhere
-//!   else.
-//! - *Used by*: the endpoint's receiving side, alone.
+//! - *Purpose*: only this crate keeps the order of messages that MPI and libfabric promise.
+//! - *Used by*: only the endpoint's receiving side.
 //! - *Start at*: [`Matcher`], its two sides.
 //!
-//! A message that arrives takes the earliest posted receive that matches it; if there is none it is
-//! kept as unexpected. A receive that is posted takes the earliest unexpected message that
-//! satisfies it; if there is none it is kept as posted. "Earliest" runs over exact and wildcard
-//! receives together, and over all sources: these are the rules of MPI (MPI-4.1, section 3.5) and
-//! of libfabric's tagged messages (fi_tagged(3)).
+//! A message that arrives takes the earliest posted receive that matches it; if there is none, the
+//! message is kept as unexpected. A receive that is posted takes the earliest unexpected message
+//! that matches it; if there is none, the receive is kept as posted. "Earliest" is over exact and
+//! wildcard receives together, and over all sources: these are the rules of MPI (MPI-4.1, section
+//! 3.5) and of libfabric's tagged messages (fi_tagged(3)).
 //!
-//! Pure: no input or output, no clock, no thread, no lock. The endpoint owns one [`Matcher`] and
-//! says what happened:
+//! This crate has no input or output, no clock, no thread and no lock. The endpoint owns one
+//! [`Matcher`] and tells it what happened:
 //!
 //! ```
 //! use weft_contract::RemoteId;
@@ -30,15 +29,18 @@
 //! ```
 //!
 //! Cost: real programs post thousands of receives, and MPI libraries post every one with some
-//! ignored bits, so a match must not depend on how many wait. Receives of one mask (ignored bits,
-//! and whether the source is given) match by equality of what the mask leaves over, so a hash table
-//! finds the list of equal ones, oldest first; with several masks in use one lookup is made for
-//! each.
+//! ignored bits. So the time of a match must not depend on how many receives wait. Receives with
+//! the same mask (ignored bits, and whether the source is given) match if the remaining bits are
+//! equal. So a hash table finds the list of equal ones, oldest first. If several masks are in use,
+//! one lookup is made for each.
 //!
-//! Modules as a message flows: `matcher` the two sides; `posted` receives, `recent` the latest of
-//! them, `hashed` all others; `unexpected` messages; below them `want` masks, keys and hashes;
-//! `masks` the masks in use; `table` key to list; `chain` the lists; `slab` storage, order and ids;
-//! `sources` receives counted by source.
+//! Modules, in the order in which a message passes them:
+//! - `matcher`: the two sides
+//! - `posted`: receives; `recent`: the latest of them; `hashed`: all others
+//! - `unexpected`: messages
+//! - below them `want`: masks, keys and hashes; `masks`: the masks in use; `table`: from key to
+//!   list; `chain`: the lists; `slab`: storage, order and ids; `sources`: receives counted by
+//!   source
 
 #![forbid(unsafe_code)]
 

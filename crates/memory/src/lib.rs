@@ -2,17 +2,17 @@
 //! Mappings, views of memory that another process writes, the user's buffers, and copying between
 //! them.
 //!
-//! - *Purpose*: payload is touched through safe types; the unsafe code of copying lies here.
+//! - *Purpose*: other crates access payload through safe types; the unsafe code of copying is here.
 //! - *Used by*: the provider, which makes the user's buffers; contract, endpoint, ring and the
 //!   routes, which copy.
 //! - *Start at*: [`user_buffer`] and [`view`], then [`copy`].
 //!
-//! Three kinds of memory meet in a transport, and each has one type here:
+//! A transport uses three kinds of memory, and each has one type here:
 //!
-//! - [`Mapping`]: a shared region mapped into this process; knows its bounds, gives out typed
-//!   references only to types that are sound for any bytes ([`SharedLayout`]).
-//! - [`BytesView`] and [`BytesViewMut`]: a part of a mapping as payload. Another process may
-//!   write it at any time, so no Rust reference to the bytes is ever made; they are only copied.
+//! - [`Mapping`]: a shared region mapped into this process. It knows its bounds, and gives typed
+//!   references only to types that are valid for any bytes ([`SharedLayout`]).
+//! - [`BytesView`] and [`BytesViewMut`]: a part of a mapping as payload. Another process may write
+//!   it at any time, so no Rust reference to the bytes is ever made; they are only copied.
 //! - [`UserBuffer`]: the iovec of a fi_send or fi_recv call. Made once, in the provider, by an
 //!   unsafe constructor whose contract is libfabric's own (the buffer is ours until its completion
 //!   is written); everything after that is safe.

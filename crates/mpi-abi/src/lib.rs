@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The binary interfaces of MPI libraries: what a constant of `mpi.h` is in each of them.
+//! The binary interfaces of MPI libraries: the value of each constant of `mpi.h` in each library.
 //!
-//! - *Purpose*: one library of Weft for all MPIs, and one benchmark program for all.
+//! - *Purpose*: one library of Weft, and one benchmark program, serve all MPIs.
 //! - *Used by*: crates/intercept in the job, tools/mpi in the benchmarks.
 //! - *Start at*: [`Abi`]; then [`datatype`] and [`operation`], the tables.
 //!
@@ -10,8 +10,8 @@
 //!
 //! A handle is kept as `usize` for all. MPICH's are C `int`s: every supported machine (x86-64,
 //! AArch64, both little-endian) passes an `int` in the low half of a register or of an 8-byte stack
-//! slot and ignores the rest, so one function type serves all. What an MPI or its program hands in
-//! may have anything in the upper half: [`Abi::handle`] clears it.
+//! slot and ignores the rest, so one function type serves all. A handle that comes from an MPI or
+//! its program may have any bits in the upper half: [`Abi::handle`] clears them.
 
 #![forbid(unsafe_code)]
 

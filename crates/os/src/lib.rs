@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! System calls: each module wraps one facility of Linux behind safe functions.
 //!
-//! - *Purpose*: nothing else below the provider calls libc.
-//! - *Used by*: memory, ring, the routes, the endpoint and the provider; `weft doctor` and `weft
-//!   run`.
-//! - *Start at*: the module of the facility in question; none needs another one to be understood.
+//! - *Purpose*: below the provider, only this crate calls libc.
+//! - *Used by*: memory, ring, the routes, the endpoint and the provider; `weft doctor` and
+//!   `weft run`.
+//! - *Start at*: the module of the facility in question; you can read each one alone.
 //!
 //! - [`map`]: mmap of shared regions.
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact,
-//!   credentials, passing of region files (`handing_over`), names that others have taken
-//!   ([`own_listener`]), wake-ups, and the question whether a process still lives.
+//!   credentials, passing of region files (`handing_over`), names that other users have taken
+//!   ([`own_listener`]), wake-ups, and whether a process still lives.
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
 //!   long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory;
@@ -18,7 +18,7 @@
 //!   that.
 //! - [`udp_socket`]: sockets between hosts; [`outbound`], [`datagrams`]: sending and receiving,
 //!   many datagrams to a system call; [`error_queue`]: what became of those that were sent.
-//! - [`host_check`]: whether a host lives, whatever its processes do.
+//! - [`host_check`]: whether a host lives, independent of its processes.
 //! - [`single_copy`]: reading and writing another process's memory (process_vm_readv,
 //!   process_vm_writev).
 //! - [`file_of`]: mapping what another process shares already.
@@ -29,13 +29,12 @@
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together;
 //!   [`route`]: where packets leave.
-//! - [`at_fork`]: what a child process must part with.
+//! - [`at_fork`]: what a child process must close.
 //! - [`fork_mark`]: whether a process is a child after fork; [`thread`]: threads beside the
 //!   program's.
 //! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
 //!
-//! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own
-//! words.
+//! Errors are `std::io::Error` with the errno of the call; callers turn them into their own errors.
 
 pub mod alike;
 pub mod at_fork;

@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! libweft-fi.so: Weft as libfabric sees it.
+//! libweft-fi.so: Weft's provider for libfabric.
 //!
-//! - *Purpose*: turns C calls of libfabric into calls of the endpoint, and answers into C.
+//! - *Purpose*: turns C calls of libfabric into calls of the endpoint, and the results into C.
 //! - *Used by*: libfabric, which loads it. No crate links to it.
 //! - *Start at*: [`calls`], the list of all calls; [`tagged`] for one of them.
 //!
-//! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls `fi_prov_ini`, which is all
-//! that it exports beside the name in [`also`]. From then on every fi_* call of an application
-//! arrives in a table of C functions here, becomes one call of [`weft_endpoint::Domain`], and its
-//! answer becomes a C error number or a C structure. Nothing else happens in this crate: it holds
-//! no message and makes no decision about one.
+//! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls `fi_prov_ini`, the only
+//! exported function beside the name in [`also`]. After that, every fi_* call of an application
+//! takes this way: a table of C functions in this crate; one call of [`weft_endpoint::Domain`]; and
+//! back as a C error number or a C structure. This crate keeps no message and decides nothing about
+//! one.
 //!
 //! An object that an application opens is a structure whose first member is the `fid` of C; the
-//! application's pointer is cast back. All objects of a domain lead to one [`lock::Lock`] around
-//! the endpoint crate's domain. There are two kinds of lock, none and one, and each table of
-//! functions exists once for each kind: the fast path asks nothing.
+//! application's pointer is cast back. All objects of a domain refer to one [`lock::Lock`] around
+//! the endpoint crate's domain. There are two kinds of lock: a real one, and one that does nothing.
+//! Each table of functions exists once for each kind, so the fast path need not check which it has.
 //!
-//! All calls are listed in [`calls`]; [`tables`] declares their tables and [`entry_points`] fills
-//! them, above all other modules but loading. What is not offered or not possible is refused by
-//! [`refusal`].
+//! [`calls`] lists all calls; [`tables`] declares their tables and [`entry_points`] fills them.
+//! These modules are above all others except loading. [`refusal`] refuses calls that are not
+//! offered or not possible.
 //!
-//! Modules, in the order a program meets them:
+//! Modules, in the order in which a program uses them:
 //!
 //! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`], [`proof`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`interfaces`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`region_mode`], [`routes`], [`lock`], [`av`],
-//!   [`mr`], [`endpoint`], [`options`], [`object`],
-//!   and in child processes [`inherited`];
+//!   [`mr`], [`endpoint`], [`options`], [`object`], and in child processes [`inherited`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
 //!   [`atomic_call`], [`atomic_offer`];
 //! - completing: [`cq`], [`also`], [`entry`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`],
-//!   [`try_wait`], [`counter`], [`poll`], [`errno`]; without
-//!   the application's help: [`progress_thread`]; for another provider: [`peer`], [`peer_queue`].
+//!   [`try_wait`], [`counter`], [`poll`], [`errno`]; automatic progress: [`progress_thread`]; for
+//!   another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
 pub mod also;

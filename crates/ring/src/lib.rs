@@ -7,27 +7,27 @@
 //! - *Used by*: shm; `weft doctor` and `weft top`, which read what a region publishes.
 //! - *Start at*: [`layout`], then [`lane`].
 //!
-//! One region belongs to one endpoint, its *receiver*; every remote that sends to it maps the
-//! region and claims a slot in it. In the order a message meets them:
+//! One region belongs to one endpoint, its *receiver*. Every remote that sends to it maps the
+//! region and claims a slot in it. Modules, in the order in which a message passes them:
 //!
-//! - [`layout`]: where everything lies, as numbers.
+//! - [`layout`]: all offsets and sizes.
 //! - [`region`]: making one's own region, attaching to a remote's, claiming and releasing slots;
 //!   [`identity`]: who does so.
 //! - [`lane`]: the queue of one sender in one receiver's region: [`lane::Producer`] and
 //!   [`lane::Consumer`]. Its [`cell`]s are one cache line each and carry header and short payload
 //!   together; longer payload goes to the lane's data area, named by a cell.
-//! - [`pool`]: chunks of a lane that change hands with the messages they carry.
-//! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
+//! - [`pool`]: chunks of a lane that change their owner with the messages that they carry.
+//! - [`doorbell`]: a sender tells the receiver to look at a lane that the receiver does not poll.
 //! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or
 //!   slower.
 //! - [`chunk_claims`]: who copies which chunk of a message that both processes copy.
-//! - [`registrations`]: what remotes may touch by themselves, and who is at it.
+//! - [`registrations`]: memory that remotes may access by themselves, and which remotes do so now.
 //! - [`published`]: the counts that an endpoint shows to tools.
 //! - [`sync`]: the atomics, replaced by loom's when its models run.
 //!
-//! No reader ever waits for a writer: a message is either published by one release store or
-//! invisible, so a sender that dies leaves nothing half done. What a remote wrote is checked once,
-//! where it is read.
+//! No reader ever waits for a writer. One release store publishes a message; before that it is
+//! invisible. So a sender that dies leaves nothing half done. Data that a remote wrote is checked
+//! once, where it is read.
 
 pub mod cell;
 pub mod chunk_claims;

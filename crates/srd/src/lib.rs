@@ -6,16 +6,20 @@
 //! - *Used by*: udp, which drives it over sockets; `weft sim`, on simulated hosts; fuzz targets.
 //! - *Start at*: [`machine`], then `transmit` (what leaves) and `flow` (what a packet does).
 //!
-//! The machine is sans-IO: it has no socket, no clock and no thread. It is told what arrived and
-//! what time it is, and says what to send and when to be called again. So the same code runs over
-//! sockets, in unit tests under a virtual clock, and on thousands of simulated hosts. The protocol
-//! is specified in `docs/srd-protocol.md`; the code cites it.
+//! The machine is sans-IO: it has no socket, no clock and no thread. Its caller tells it what
+//! arrived and what time it is. The machine says what to send and when to call it again. So the
+//! same code runs over sockets, in unit tests under a virtual clock, and on thousands of simulated
+//! hosts. The protocol is specified in `docs/srd-protocol.md`; the code cites it.
 //!
-//! What it promises: every message arrives once, or its sender hears that it did not; messages of
-//! one sender are handed out in its order; pieces of large messages are handed out as they come, to
-//! be placed at their final address; memory is bounded per remote and in all. Payloads never enter
-//! the machine on the way out, and on the way in only when a message has to wait for earlier ones
-//! or for its other segments.
+//! What it promises:
+//!
+//! - Every message arrives once, or its sender learns that it did not.
+//! - Messages of one sender are handed out in the sender's order.
+//! - Pieces of large messages are handed out as they come, to be placed at their final address.
+//! - Memory is bounded, per remote and in all.
+//!
+//! A payload that leaves never enters the machine. A payload that arrives enters it only when the
+//! message has to wait for earlier ones or for its other segments.
 //!
 //! One message down: [`Machine::post_send`] -> `send_queue`; [`Machine::poll_transmit`] -> `flows`
 //! -> `transmit` -> `sender`. One packet up: [`Machine::handle_datagram`] -> `contact` -> `flow` ->
@@ -62,10 +66,10 @@
 //! ```
 //!
 //! Modules, from the top down; imports go down this list:
-//! - [`machine`]: what owner and driver ask of it; [`inspection`]: what it shows of itself;
-//!   [`remote_control`]: what it is told of one remote
-//! - `contact`: whose packet it is, restarts, ends; `greeting`: strangers prove that they live;
-//!   `replies`: packets of no flow
+//! - [`machine`]: the calls of owner and driver; [`inspection`]: what it shows of its state;
+//!   [`remote_control`]: calls about one remote
+//! - `contact`: which flow a packet belongs to, restarts, ends; `greeting`: strangers prove that
+//!   they live; `replies`: answers that belong to no flow
 //! - `flows`: turns, grants, deadlines; `remotes`: the table of them
 //! - `transmit`: which packet of a flow leaves next; `timeouts`: what time does to a flow
 //! - `flow`: all that is under way with one remote, in these parts:
@@ -74,15 +78,15 @@
 //!   - `sender`: when and where; `sent` (unacknowledged packets), `window` (cwnd), `pacing`, `path`
 //!     (`path_health` of each), `first_flight` (how much keeps to one path); `loss`: what an
 //!     acknowledgement or its absence means
-//!     - `window` rests on `base_rtt` (round trips without a queue), `quick` (a window many times
-//!       too large), `taken` (losses that were none) and `rivals` (others who fill queues;
-//!       `overflow`: queues too short for delay to tell, `cubic`: sharing them)
+//!     - `window` uses `base_rtt` (round trips without a queue), `quick` (a window many times too
+//!       large), `taken` (losses that were none) and `rivals` (other flows that fill queues;
+//!       `overflow`: queues too short to be seen in delays, `cubic`: sharing them)
 //!   - `receiver`: `ack` (which sequences arrived), `order` (the sender's order), `reassembly`
 //!     (ranges), `landing` (placement), `credit` (who may send how much)
 //!   - `mtu`: how large datagrams may be
 //!   - `silence`: when nothing is heard, and when that means death; `refusals`: what a host says of
 //!     it; `idleness`: when memory is given back
-//! - `shared`: what all flows share; `send_delay`: what it took datagrams to leave
+//! - `shared`: what all flows share; `send_delay`: how long datagrams took to leave
 //! - [`config`], [`events`]: what can be set; what goes in and comes out; `timers`: round trips and
 //!   deadlines; [`random`]: seeded numbers; [`heartbeat`]: answers while a program computes
 #![forbid(unsafe_code)]

@@ -5,26 +5,30 @@
 //! - *Used by*: the provider, which puts it behind shm in the endpoint's list of routes.
 //! - *Start at*: [`transport`], then `driver`.
 //!
-//! This crate drives the sans-IO machine of weft-srd: it owns the sockets, the clock and the
-//! payloads, and the machine decides what is sent when and where. An endpoint has eight ports
-//! whatever the number of its remotes; a pair of ports, ours and theirs, is one path through the
-//! network. Everything happens in the caller's calls, but for one thread that sleeps until somebody
-//! asks whether this process lives ([`Transport::expect_remotes`]).
+//! This crate drives the sans-IO machine of weft-srd. The crate owns the sockets, the clock and the
+//! payloads; the machine decides what is sent, when and where. An endpoint has eight ports, however
+//! many remotes it has. A pair of ports, ours and theirs, is one path through the network.
+//! Everything happens in the caller's calls, except for one thread that sleeps until a remote asks
+//! whether this process lives ([`Transport::expect_remotes`]).
 //!
 //! One message down: [`Transport`]'s `post_send` (driver.rs) -> the machine -> outbox.rs ->
-//! [`Ports`], gathered from the user's memory, or from a copy if the buffer has to be free at once
-//! (sends.rs). One message up: `progress` (driver.rs) takes every waiting datagram from [`Ports`],
-//! hands it to the machine, and what comes of it to the owner: whole messages from the receive
-//! buffer, pieces of offered ones straight into their landing. Only when nothing waits are the
-//! machine's timers asked: an answer in a socket is no silence.
+//! [`Ports`], which gather the payload from the user's memory, or from a copy if the buffer has to
+//! be free at once (sends.rs).
 //!
-//! [`Ports`] is a trait: [`SocketPorts`] are the kernel's; tests put a wire within their process in
-//! the sockets' place (tests/routes/simulated-wire).
+//! One message up: `progress` (driver.rs) takes every waiting datagram from [`Ports`] and gives it
+//! to the machine. The results go to the owner: whole messages from the receive buffer, pieces of
+//! offered messages directly into their landing. The machine's timers are checked only when no
+//! datagram waits: an answer in a socket is not silence.
 //!
-//! What can go wrong and what is made of it: a full socket keeps the datagrams for the next call; a
-//! network that is down loses them, and the machine sends again until `dead_after`; a host that
-//! says that nobody has a port ends the remote after three such answers; a remote that closes says
-//! so.
+//! [`Ports`] is a trait. [`SocketPorts`] implements it with the kernel's sockets; tests use a
+//! simulated network within their process (tests/routes/simulated-wire).
+//!
+//! What can go wrong:
+//!
+//! - A socket is full: the datagrams wait for the next call.
+//! - The network is down and loses datagrams: the machine sends again until `dead_after`.
+//! - A host says that no process has the port: after three such answers the remote has ended.
+//! - A remote closes: it says so.
 //!
 //! Modules, from the top down:
 //! - [`transport`]: the whole; `route`: what an endpoint asks of it; `published`: what `weft top`
@@ -32,9 +36,9 @@
 //! - `driver`: between owner and machine; `holding`: when a payload is copied; `outbox`: datagrams
 //!   that wait to leave; `host_probe`: whether the hosts of silent remotes live
 //! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
-//!   what one call sends; `polling`, `connected`, `connected_polling`: which socket is looked into,
-//!   and how; `authentication`: what leaves and what is let in; `cutting`, `joining`: packets
-//!   longer than a datagram; `heartbeats`; `local_addresses`
+//!   what one call sends; `polling`, `connected`, `connected_polling`: which socket is read, and
+//!   how; `authentication`: tags and seals, out and in; `cutting`, `joining`: packets longer than a
+//!   datagram; `heartbeats`; `local_addresses`
 //! - [`ports`]: what the driver asks of them; `sends`, `arrivals`, `own`, `remotes`: payloads,
 //!   landings, messages to ourselves, numbers of remotes; [`settings`], [`statistics`]
 #![forbid(unsafe_code)]

@@ -6,11 +6,12 @@
 //! - *Used by*: srd, for every packet; seal, for where the tag lies; `weft sim`.
 //! - *Start at*: [`packet`], then [`header`].
 //!
-//! A datagram is parsed once, with every bound and rule checked, into a [`Packet`]: plain values
-//! and the payload as a slice of the datagram. What did not parse is a [`Malformed`] that names the
-//! field, its value and the rule; nothing here panics on any input. The other way,
-//! [`Packet::write`] puts everything but the payload into a [`Head`], a fixed array; the payload
-//! stays where it is (the user's buffer) until the socket gathers both.
+//! In: a datagram is parsed once, with every bound and rule checked, into a [`Packet`]: plain
+//! values, and the payload as a slice of the datagram. If it does not parse, the result is a
+//! [`Malformed`] that names the field, its value and the rule. No input causes a panic.
+//!
+//! Out: [`Packet::write`] writes everything but the payload into a [`Head`], a fixed array. The
+//! payload stays in the user's buffer until the socket gathers both.
 //!
 //! No allocation, no clock, no state: a machine that speaks the protocol is `weft-srd`.
 //!

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! sched_yield(2) for ranks that have a core of their own: `libweft-yield.so`.
 //!
-//! - *Purpose*: MPICH and Intel MPI call sched_yield each time they look for a message in vain.
-//!   The system call takes longer than the message, so they find it late. Where nobody else waits
-//!   for the core, a pause of the processor does as well, and the next look comes at once.
+//! - *Purpose*: MPICH and Intel MPI call sched_yield each time they look for a message and find
+//!   none. The system call takes longer than the message, so they find the message late. If no
+//!   other thread waits for the core, a pause instruction is enough, and the next look comes at
+//!   once.
 //! - *Used by*: `weft run`, which preloads it into each rank. No crate links to it.
 //! - *Start at*: [`pace::Pace::next`], which decides.
 //!
-//! A thread that shares its core is found by the kernel's own count of the times it was taken off
-//! ([`kernel::times_taken_off`]), at most [`pace::LOOK_NS`] late. It then truly yields, as ever,
-//! until nobody takes the core any more.
+//! The kernel counts how often a thread was taken off its core ([`kernel::times_taken_off`]). From
+//! this count the library knows, at most [`pace::LOOK_NS`] late, that a thread shares its core.
+//! Then it calls the system's sched_yield, until no other thread takes the core any more.
 
 pub mod kernel;
 pub mod pace;
