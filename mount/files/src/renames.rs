@@ -416,9 +416,11 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
         Err(fault) => return Err(fault),
     };
     if let Some(record) = record {
-        if overlaps::is_behind(ways, prefix_of(&key), id, &record).await? {
-            let text = format!("`{key}` waits for an older rename of the same folders");
-            return Err(Fault::because(Reason::Busy, text));
+        // Of one that began in the same second nobody knows whether it was the first.
+        let folders = [&*record.from, &*record.to];
+        let others = overlaps::find(ways, prefix_of(&key), id, folders).await?;
+        if let Some(other) = others.first() {
+            return Err(overlaps::busy(other));
         }
         // Else another mount has taken it over.
         if let Some(mut hold) = Hold::of_dead(ways, &key, id).await? {

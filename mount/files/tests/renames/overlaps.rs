@@ -204,3 +204,36 @@ fn of_two_records_about_the_same_folders_the_older_one_is_finished_first() {
     wait_for("a record is left", || !has_records(&store));
     assert_eq!(store.keys(), ["p/c/d/x", "p/c/z", "p/e/y", "p/q/r"]);
 }
+
+#[test]
+fn next_mount_on_a_host_leaves_what_a_dead_one_began_while_another_rename_is_in_the_way() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    plant_folders(&store);
+    let mount = Mount::of(&store);
+    // It dies when it has written its record, before it looks for others.
+    let going = Arc::clone(&store);
+    let go = async move { going.faults().away_after(0, true) };
+    store.faults().before(Operation::Put, 0, go);
+    assert_eq!(mount.rename("a", "e"), Err(Reason::Broken));
+    assert!(has_records(&store));
+    let next = Arc::new(Stage::temporary(1 << 20).unwrap());
+    mount.die(&next);
+    store.faults().clear();
+    let body = record_of(&store, "a/b/", "c/d/", &[]);
+    let other = format!("p/.weft-renames/{ID}");
+    store.plant(&other, body);
+    let runtime = Runtime::new().unwrap();
+    let ways = Ways::new(Arc::clone(&store) as _, runtime.handle().clone(), 1 << 26);
+    let tell: fn(&str) = |line| told().push(line.to_owned());
+    let left = next.folder().parent().unwrap().join("dead");
+    for is_alone in [false, true] {
+        if is_alone {
+            store.uproot(&other);
+        }
+        runtime.block_on(recover(&ways, &next, "", tell)).unwrap();
+        assert_eq!(left.exists(), !is_alone, "{:?}", told());
+        assert_eq!(store.content("p/e/y").is_some(), is_alone);
+    }
+    assert_eq!(store.keys(), ["p/c/z", "p/e/b/x", "p/e/y", "p/q/r"]);
+}
