@@ -8,11 +8,11 @@ use weft_wire::acknowledgement::NO_SEQUENCE;
 use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, PATH_COUNT, Path};
 
-use crate::config::Config;
 use crate::congestion_marks::{Concern, is_marked};
 use crate::events::Statistics;
 use crate::sender::{HOSTS_MOST_NS, Sender};
 use crate::sent::{Fate, Piece, Sent};
+use crate::shared::Shared;
 use crate::window::{Lost, Sample, Verdict};
 
 /// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
@@ -420,23 +420,18 @@ pub(crate) fn resend_all(sender: &mut Sender, now_ns: Instant) {
 }
 
 /// Nothing was acknowledged for long (srd-protocol 8.3, 8.4).
-pub(crate) fn on_silence(
-    sender: &mut Sender,
-    config: &Config,
-    jitter_ns: Nanos,
-    now_ns: Instant,
-    statistics: &mut Statistics,
-) {
-    let rto_ns = sender.round_trip.rto_ns(&config.timing, jitter_ns);
+pub(crate) fn on_silence(sender: &mut Sender, shared: &mut Shared, now_ns: Instant) {
+    let (timing, jitter_ns) = (&shared.config.timing, shared.jitter.ns());
+    let rto_ns = sender.round_trip.rto_ns(timing, jitter_ns);
     if now_ns >= sender.clocks.base_ns.saturating_add(rto_ns) {
         sender.urgent = sender.ring.oldest();
-        sender.round_trip.back_off();
+        sender.round_trip.back_off(|| shared.random.number() as u16);
         sender.clocks.base_ns = now_ns;
-        statistics.rto_count += 1;
+        shared.statistics.rto_count += 1;
     } else if !sender.clocks.tail_probed {
         sender.urgent = sender.ring.newest();
         sender.clocks.tail_probed = true;
-        statistics.tail_probe_count += 1;
+        shared.statistics.tail_probe_count += 1;
     }
 }
 

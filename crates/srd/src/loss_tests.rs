@@ -2,6 +2,7 @@
 //! What echoes tell, and what a loss means (srd-protocol 8, 9.1).
 
 use super::*;
+use crate::config::Config;
 use crate::random::Random;
 use weft_wire::Path;
 

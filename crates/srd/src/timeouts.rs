@@ -136,8 +136,7 @@ impl Flow {
         }
         let jitter_ns = shared.jitter.ns();
         if now_ns >= self.sender.silence_ns(&shared.config, jitter_ns) {
-            let (config, counts) = (&shared.config, &mut shared.statistics);
-            loss::on_silence(&mut self.sender, config, jitter_ns, now_ns, counts);
+            loss::on_silence(&mut self.sender, shared, now_ns);
         }
         if now_ns
             >= self

@@ -13,7 +13,20 @@ use crate::config::Timing;
 
 /// Time-outs in a row that come at the same pace, before they double (chosen: each tries another
 /// path, and of four tries one finds a way where half of the paths are broken).
-const EVEN_TIMEOUTS: u32 = 2;
+const EVEN_TIMEOUTS: u16 = 2;
+/// After so many doublings, so many more time-outs in a row come at that pace before they double on
+/// (chosen by simulation of incasts: when the others are done, who lost a packet five times must
+/// not sleep for as long as the incast took).
+const HELD_DOUBLINGS: u16 = 2;
+const HELD_TIMEOUTS: u16 = 4;
+/// After so many time-outs in a row, and after each further one, the next is late at random (chosen
+/// by simulation of incasts: who lost a packet together would else send it again together, and lose
+/// it again; of links that lose 1 %: the first two come in time).
+const SPREAD_AFTER: u16 = 2;
+/// It is late by this part of itself at most (chosen likewise).
+const SPREAD_PART: u64 = 2;
+/// Time-outs beyond these are not counted: the ceiling was reached long before.
+const BACKOFF_MOST: u16 = 24;
 /// A time-out is at least this many times the scheduling jitter (chosen: one for either side).
 const RTO_JITTERS: u64 = 2;
 /// The same of the remote's time to answer (chosen: the tail probe has waited for it once).
@@ -59,7 +72,10 @@ pub(crate) struct RoundTrip {
     network: Smoothed,
     /// The same with what the remote took to answer (srd-protocol 9.4).
     answer: Smoothed,
-    backoff: u32,
+    /// Time-outs that went unanswered.
+    backoff: u16,
+    /// By how many 65,536ths of its most the next time-out is spread.
+    spread: u16,
 }
 
 impl RoundTrip {
@@ -91,17 +107,21 @@ impl RoundTrip {
 
     /// Time-outs that went unanswered.
     pub(crate) fn backoff(&self) -> u32 {
-        self.backoff
+        self.backoff.into()
     }
 
-    /// A time-out went unanswered.
-    pub(crate) fn back_off(&mut self) {
-        self.backoff = (self.backoff + 1).min(20);
+    /// A time-out went unanswered; `chance` differs from sender to sender.
+    pub(crate) fn back_off(&mut self, chance: impl FnOnce() -> u16) {
+        self.backoff = (self.backoff + 1).min(BACKOFF_MOST);
+        if self.backoff >= SPREAD_AFTER {
+            self.spread = chance();
+        }
     }
 
     /// Something was answered.
     pub(crate) fn answered(&mut self) {
         self.backoff = 0;
+        self.spread = 0;
     }
 
     /// srd-protocol 9.2, 9.3.
@@ -115,8 +135,15 @@ impl RoundTrip {
             Nanos::ZERO
         };
         let base = measured.max(floor).max(unknown);
+        let rto_ns = (base << self.doublings()).min(timing.rto_ceiling_ns);
+        rto_ns + Nanos((rto_ns.0 / SPREAD_PART * u64::from(self.spread)) >> u16::BITS)
+    }
+
+    /// How often the time-out has doubled.
+    fn doublings(&self) -> u32 {
         let doublings = self.backoff.saturating_sub(EVEN_TIMEOUTS);
-        (base << doublings.min(20)).min(timing.rto_ceiling_ns)
+        let held = doublings.saturating_sub(HELD_TIMEOUTS).max(HELD_DOUBLINGS);
+        doublings.min(held).into()
     }
 
     /// When to send a tail probe after the last acknowledgement (srd-protocol 8.3).
@@ -211,14 +238,17 @@ mod tests {
         let mut round_trip = RoundTrip::default();
         round_trip.sample(Nanos(10_000));
         let first = round_trip.rto_ns(&timing, Nanos::ZERO);
-        for _ in 0..EVEN_TIMEOUTS {
-            round_trip.back_off();
-            assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), first);
+        for times in [1, 1, 1, 2, 4, 4, 4, 4, 4, 8, 16] {
+            let rto_ns = round_trip.rto_ns(&timing, Nanos::ZERO);
+            assert_eq!(
+                rto_ns,
+                times * first,
+                "held at four times, and not for long"
+            );
+            round_trip.back_off(|| 0);
         }
-        round_trip.back_off();
-        assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), 2 * first);
         for _ in 0..50 {
-            round_trip.back_off();
+            round_trip.back_off(|| 0);
         }
         assert_eq!(
             round_trip.rto_ns(&timing, Nanos::ZERO),
@@ -226,6 +256,33 @@ mod tests {
         );
         round_trip.answered();
         assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), first);
+    }
+
+    #[test]
+    fn time_outs_from_the_third_in_a_row_on_are_late_by_half_at_most_and_earlier_ones_are_not() {
+        let timing = Config::default().timing;
+        let mut round_trip = RoundTrip::default();
+        round_trip.sample(Nanos(10_000));
+        let first = round_trip.rto_ns(&timing, Nanos::ZERO);
+        for (chance, least, most) in [(0, 1000, 1000), (1 << 15, 1249, 1250), (65_535, 1499, 1500)]
+        {
+            round_trip.back_off(|| chance);
+            assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), first);
+            round_trip.back_off(|| chance);
+            let part = 1000 * round_trip.rto_ns(&timing, Nanos::ZERO).0 / first.0;
+            assert!((least..=most).contains(&part), "{chance}: {part}");
+            round_trip.answered();
+            assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), first);
+        }
+        for _ in 0..50 {
+            round_trip.back_off(|| 1 << 15);
+        }
+        let longest = round_trip.rto_ns(&timing, Nanos::ZERO);
+        assert_eq!(
+            longest,
+            timing.rto_ceiling_ns + timing.rto_ceiling_ns / 4,
+            "not together at the ceiling either"
+        );
     }
 
     #[test]

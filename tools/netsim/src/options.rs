@@ -76,6 +76,10 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = number::<u32>(0..=100_000, " packets of a million"))]
     pub loss: u32,
+    /// Hosts know each other: each exchange of the traffic is preceded by four messages of 8 bytes,
+    /// which do not count
+    #[arg(long)]
+    pub met: bool,
     /// Leave out the baseline and the single path
     #[arg(long)]
     pub alone: bool,
@@ -148,7 +152,7 @@ impl Options {
 }
 
 /// What the network of a stream fixes.
-const FIXED_IN_STREAMS: [&str; 6] = ["hosts", "rate", "mtu", "queue", "loss", "check"];
+const FIXED_IN_STREAMS: [&str; 7] = ["hosts", "rate", "mtu", "queue", "loss", "met", "check"];
 
 /// Reads a whole number of a range; the error names the range in words.
 fn number<T: TryFrom<u64>>(

@@ -178,16 +178,6 @@ fn run_one(options: &Options, variant: Variant, failure: bool) -> Row {
     for link in 0..fabric.topology().link_count() as u32 {
         fabric.set_loss(link, options.loss);
     }
-    if failure {
-        // In the middle of an undisturbed run.
-        let middle = workload
-            .units
-            .iter()
-            .map(|unit| unit.ideal_ns / 2)
-            .max()
-            .unwrap_or(0);
-        fabric.break_spine(0, middle);
-    }
     let hosts = (0..options.host_count() as u32).map(|host| match variant {
         Variant::Srd(paths) => Host::Srd(Box::new(SrdHost::new(
             host,
@@ -198,8 +188,22 @@ fn run_one(options: &Options, variant: Variant, failure: bool) -> Row {
     });
     let desk = Desk::new(workload.transfers.clone(), cut.payload_bytes);
     let mut simulator = Simulator::new(fabric, hosts.collect(), desk, options.check);
-    let outcome = simulator.run(LIMIT_NS);
-    let done: Vec<u64> = simulator.done_ns().collect();
+    // The baseline has a connection for each message: there is nothing to know.
+    let before = (options.met && variant != Variant::Tcp)
+        .then(|| simulator.meet(workload.greetings(), LIMIT_NS));
+    let begun_ns = before.map_or(0, |before| before.end_ns);
+    if failure {
+        // In the middle of an undisturbed run.
+        let ideals = workload.units.iter().map(|unit| unit.ideal_ns / 2);
+        let middle_ns = begun_ns + ideals.max().unwrap_or(0);
+        simulator.fabric().break_spine(0, middle_ns);
+    }
+    let outcome = simulator.run(begun_ns + LIMIT_NS);
+    let outcome = before.map_or(outcome, |before| outcome.since(&before));
+    let done: Vec<u64> = simulator
+        .done_ns()
+        .map(|done_ns| done_ns.saturating_sub(begun_ns))
+        .collect();
     summarize(variant, &workload, &outcome, &done, started)
 }
 

@@ -13,6 +13,7 @@ use weft_srd::random::Random;
 
 use crate::fabric::{Fabric, Step, Tally};
 use crate::host::{Desk, Host};
+use crate::workload::Transfer;
 
 /// Kinds of events, in the top bits of a code.
 const HOP: u32 = 0;
@@ -24,6 +25,10 @@ const INDEX: u32 = (1 << 30) - 1;
 /// A host gives its card this many bytes at a time (chosen: a few packets, so that delay is not
 /// hidden in the host).
 const CARD_BYTES: u64 = 16 << 10;
+
+/// After the last greeting its answers take so long at most (chosen: far above the delay of
+/// acknowledgements).
+const ANSWERS_NS: u64 = 1_000_000;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +43,25 @@ pub struct Outcome {
     pub event_count: u64,
     /// Messages that never became whole.
     pub unfinished_count: u64,
+}
+
+impl Outcome {
+    /// The same without what had been before; the end is left as it is.
+    pub fn since(&self, before: &Self) -> Self {
+        let (tally, earlier) = (self.tally, before.tally);
+        Self {
+            end_ns: self.end_ns,
+            tally: Tally {
+                sent_count: tally.sent_count - earlier.sent_count,
+                full_count: tally.full_count - earlier.full_count,
+                broken_count: tally.broken_count - earlier.broken_count,
+                arrived_count: tally.arrived_count - earlier.arrived_count,
+            },
+            retransmitted_count: self.retransmitted_count - before.retransmitted_count,
+            event_count: self.event_count - before.event_count,
+            unfinished_count: self.unfinished_count,
+        }
+    }
 }
 
 /// A network with hosts, and time.
@@ -151,6 +175,23 @@ impl Simulator {
     pub fn run(&mut self, limit_ns: u64) -> Outcome {
         self.begin();
         self.go_on(limit_ns)
+    }
+
+    /// Carries other messages first, by which hosts get to know each other; those of the run begin
+    /// after them, when all is quiet. Answers what that came to.
+    pub fn meet(&mut self, greetings: Vec<Transfer>, limit_ns: u64) -> Outcome {
+        let desk = Desk::new(greetings, self.desk.tcp_payload_bytes);
+        let mut desk = std::mem::replace(&mut self.desk, desk);
+        self.open_count = self.desk.transfers.len();
+        let outcome = self.run(limit_ns);
+        assert_eq!(outcome.unfinished_count, 0, "hosts cannot hear each other");
+        self.keep_going();
+        let end_ns = outcome.end_ns + ANSWERS_NS;
+        let outcome = self.go_on(end_ns);
+        desk.now_ns = end_ns;
+        self.open_count = desk.transfers.len();
+        self.desk = desk;
+        Outcome { end_ns, ..outcome }
     }
 
     /// Starts what starts at once.

@@ -2,6 +2,8 @@
 //! Which host sends what to whom and after what, and how long it would take at best. Called by
 //! scenario.
 
+use std::collections::BTreeSet;
+
 use weft_srd::random::Random;
 
 use crate::fabric::{FRAME_BYTES, Fabric};
@@ -9,6 +11,11 @@ use crate::options::Scenario;
 
 /// Messages of one host under way in an all-to-all (chosen: what MPI libraries post at a time).
 const ALLTOALL_WINDOW: usize = 8;
+
+/// Messages by which hosts get to know each other, and their length (chosen: the first is at first
+/// contact, and round trips are known after some more).
+const GREETINGS: usize = 4;
+const GREETING_BYTES: u64 = 8;
 
 /// One message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +115,27 @@ impl Workload {
 
     fn push(&mut self, transfer: Transfer) {
         self.transfers.push(transfer);
+    }
+
+    /// Short messages from each source to each of its targets, one after the other.
+    pub fn greetings(&self) -> Vec<Transfer> {
+        let pair = |transfer: &Transfer| (transfer.source, transfer.target);
+        let pairs: BTreeSet<(u32, u32)> = self.transfers.iter().map(pair).collect();
+        let mut greetings = Vec::with_capacity(pairs.len() * GREETINGS);
+        for (source, target) in pairs {
+            for turn in 0..GREETINGS {
+                let next = greetings.len() as u32 + 1;
+                greetings.push(Transfer {
+                    source,
+                    target,
+                    bytes: GREETING_BYTES,
+                    unit: 0,
+                    then: (turn + 1 < GREETINGS).then_some(next),
+                    at_once: turn == 0,
+                });
+            }
+        }
+        greetings
     }
 
     /// Messages from host 0 to host 1 without end, some at a time; ideals are not asked for.
@@ -295,6 +323,18 @@ mod tests {
                 .map(|unit| unit.transfer_count)
                 .collect();
             assert_eq!(counted, expected, "{scenario:?}");
+        }
+    }
+
+    #[test]
+    fn each_source_greets_each_of_its_targets_once_after_the_other() {
+        let workload = workload(Scenario::Alltoall, 5);
+        let greetings = workload.greetings();
+        assert_eq!(greetings.len(), 5 * 4 * GREETINGS);
+        for (index, greeting) in greetings.iter().enumerate() {
+            let is_last = index % GREETINGS == GREETINGS - 1;
+            assert_eq!(greeting.at_once, index % GREETINGS == 0);
+            assert_eq!(greeting.then, (!is_last).then_some(index as u32 + 1));
         }
     }
 

@@ -116,6 +116,31 @@ fn an_incast_of_64_kib_from_127_hosts_takes_at_most_twice_the_ideal() {
     assert!(max <= 2.0, "{max}");
 }
 
+/// Who lose a packet together do not send it again together, and nobody sleeps for long when the
+/// others are done: docs/lab/2026-11-27-incasts-between-hosts-that-know-each-other.md.
+#[test]
+fn an_incast_between_hosts_that_have_met_takes_at_most_twice_the_ideal() {
+    for seed in 1..4 {
+        let words = "incast --met --hosts 256 --bytes 65536 --queue 64 --alone";
+        let report = simulate(&format!("{words} --seed {seed}"));
+        let row = &report.rows[0];
+        assert!(row.dropped > 0 && row.unfinished == 0, "{row:?}");
+        assert!(row.max <= 2.0, "{}, seed {seed}", row.max);
+    }
+}
+
+#[test]
+fn hosts_that_have_met_keep_every_invariant_and_their_greetings_do_not_count() {
+    for scenario in ["incast", "permutation", "allreduce", "alltoall"] {
+        let words = format!("{scenario} --hosts 12 --bytes 30000 --alone --check");
+        let (strangers, met) = (simulate(&words), simulate(&format!("{words} --met")));
+        let (strangers, met) = (&strangers.rows[0], &met.rows[0]);
+        assert_eq!(met.unfinished, 0, "{scenario}");
+        // At first contact packets are short.
+        assert!(met.packets < strangers.packets, "{met:?}, {strangers:?}");
+    }
+}
+
 #[test]
 fn a_broken_spine_costs_less_than_a_millisecond() {
     let report = simulate("spine-failure --hosts 32 --bytes 1000000 --alone");

@@ -53,7 +53,8 @@ fn an_unknown_remote_is_tried_again_with_doubling_pauses() {
     world.run_for(SECOND);
     let statistics = world.hosts[0].machine.inspect().statistics();
     // 1, 2, 4 ... 64 ms, then every 100 ms: about 16 in a second.
-    assert!((12..=20).contains(&statistics.rto_count), "{statistics:?}");
+    // Four of the pauses stay at 1.6 ms.
+    assert!((12..=24).contains(&statistics.rto_count), "{statistics:?}");
     assert_eq!(statistics.suspect_count, 0);
 }
 
@@ -153,9 +154,9 @@ fn a_remote_that_computes_is_neither_loss_nor_death() {
     world.run_for(399 * MS);
     let during = world.hosts[0].machine.inspect().statistics();
     let again = during.retransmitted_count - before.retransmitted_count;
-    // Doubling pauses from 200 us to 100 ms: one packet each.
+    // Pauses from 200 us to 100 ms, one packet each: they double, but four stay at 800 us.
     assert!(
-        again <= 16,
+        again <= 20,
         "{again} packets sent again to a remote that computes"
     );
     let took = world.run_until_quiet(10 * MS);
