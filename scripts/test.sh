@@ -108,7 +108,7 @@ end_beside() {
     judge "$1" "$status" "$seconds" "$computed"
 }
 
-beside=(tests/testbed/run.sh tests/jobs/run.sh tests/mount/run.sh)
+beside=(tests/testbed/run.sh tests/jobs/run.sh)
 for suite in "${beside[@]}"; do start_beside "$suite"; done
 run_cargo
 for suite in tests/*/run.sh; do
