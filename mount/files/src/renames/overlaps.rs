@@ -78,11 +78,12 @@ async fn look(ways: &Ways, prefix: &str, own: &str, folders: [&str; 2]) -> Resul
     for (id, info) in moving::list(ways, &place).await? {
         if id == own {
             seen.own = Some(info.modified);
-        }
-        if id == own || !is_id(&id) {
             continue;
         }
-        let record = match record::find(ways, &format!("{place}{id}")).await {
+        if !is_id(&id) {
+            continue;
+        }
+        let record = match record::read_found(ways, &format!("{place}{id}"), &info).await {
             Ok(Some(record)) => record,
             // It was finished just now, or it is none.
             Ok(None) => continue,

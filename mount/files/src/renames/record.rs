@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use weft_store::{Failure, Range};
+use weft_store::{Failure, ObjectInfo, Range};
 
 use crate::fault::{Fault, Reason};
 use crate::names;
@@ -153,9 +153,21 @@ impl Record {
 /// # Errors
 /// `Invalid` for what is no record; what the store said.
 pub async fn find(ways: &Ways, key: &str) -> Result<Option<Record>, Fault> {
-    let Some(info) = ways.store.find(key).await? else {
-        return Ok(None);
-    };
+    match ways.store.find(key).await? {
+        Some(info) => read_found(ways, key, &info).await,
+        None => Ok(None),
+    }
+}
+
+/// The same of a key that was found just now: as `info`.
+///
+/// # Errors
+/// Those of [`find`].
+pub async fn read_found(
+    ways: &Ways,
+    key: &str,
+    info: &ObjectInfo,
+) -> Result<Option<Record>, Fault> {
     if !(1..=MOST_BYTES).contains(&info.size_bytes) {
         let size = info.size_bytes;
         let text = format!("a record has 1 to {MOST_BYTES} bytes, not {size}");
