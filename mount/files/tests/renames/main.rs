@@ -204,12 +204,24 @@ fn tag(store: &MemoryStore, key: &str) -> String {
     info.etag.as_str().replace('"', "\\\"")
 }
 
+/// The record of a rename that names the objects `keys`, as they are now.
+fn record_of(store: &MemoryStore, from: &str, to: &str, keys: &[&str]) -> String {
+    let objects: Vec<String> = keys
+        .iter()
+        .map(|key| {
+            let place = format!("p/{from}{key}");
+            let (etag, size) = (tag(store, &place), store.content(&place).unwrap().len());
+            format!(r#"{{"key": "{key}", "etag": "{etag}", "size_bytes": {size}}}"#)
+        })
+        .collect();
+    let objects = objects.join(", ");
+    format!(r#"{{"version": 1, "from": "{from}", "to": "{to}", "objects": [{objects}]}}"#)
+}
+
 /// A record that moves `p/a/x` to `p/b/x`.
 fn plant_record(store: &MemoryStore) {
     store.plant("p/a/x", "content");
-    let etag = tag(store, "p/a/x");
-    let object = format!(r#"{{"key": "x", "etag": "{etag}", "size_bytes": 7}}"#);
-    let record = format!(r#"{{"version": 1, "from": "a/", "to": "b/", "objects": [{object}]}}"#);
+    let record = record_of(store, "a/", "b/", &["x"]);
     store.plant(&format!("p/.weft-renames/{ID}"), record);
 }
 

@@ -27,19 +27,6 @@ impl Mount {
     }
 }
 
-/// The record of a rename that names the objects `keys`, as they are now.
-fn record_of(store: &MemoryStore, from: &str, to: &str, keys: &[&str]) -> String {
-    let objects: Vec<String> = keys
-        .iter()
-        .map(|key| {
-            let etag = tag(store, &format!("p/{from}{key}"));
-            format!(r#"{{"key": "{key}", "etag": "{etag}", "size_bytes": 3}}"#)
-        })
-        .collect();
-    let objects = objects.join(", ");
-    format!(r#"{{"version": 1, "from": "{from}", "to": "{to}", "objects": [{objects}]}}"#)
-}
-
 fn plant_folders(store: &MemoryStore) {
     for key in ["a/b/x", "a/y", "c/z", "q/r"] {
         store.plant(&format!("p/{key}"), key[key.len() - 3..].to_owned());
