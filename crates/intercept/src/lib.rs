@@ -35,6 +35,7 @@
 //! - [`limits`]: how long data may be; [`tries`]: whether they are read in place.
 //! - [`waiting`] makes the MPI's progress while a rank waits; [`lives`] checks whether the others
 //!   live; [`turns`] offers the processor to others.
+//! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
 //!   `weft top`; [`tally`]: a number that threads share.
 
@@ -69,4 +70,5 @@ pub mod shares;
 pub mod tally;
 pub mod tries;
 pub mod turns;
+pub mod unfinished;
 pub mod waiting;

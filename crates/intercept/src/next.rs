@@ -73,8 +73,8 @@ impl Next {
     }
 }
 
-/// What a name stands for behind this library.
-fn definition(name: &CStr) -> Option<NonNull<c_void>> {
+/// What a name stands for behind this library; looks through the libraries.
+pub fn definition(name: &CStr) -> Option<NonNull<c_void>> {
     // A Python extension's MPI is in nobody's search order but the extension's.
     next_definition(name).or_else(|| Loaded::with(name)?.function(name))
 }

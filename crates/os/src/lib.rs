@@ -29,7 +29,7 @@
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together;
 //!   [`route`]: where packets leave.
-//! - [`at_fork`]: what a child process must close.
+//! - [`at_fork`]: what a child process must close; [`at_exit`]: what is done when this one exits.
 //! - [`fork_mark`]: whether a process is a child after fork; [`thread`]: threads beside the
 //!   program's.
 //! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
@@ -37,6 +37,7 @@
 //! Errors are `std::io::Error` with the errno of the call; callers turn them into their own errors.
 
 pub mod alike;
+pub mod at_exit;
 pub mod at_fork;
 pub mod capability;
 pub mod clock;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A rank that exits with an error and without MPI_Finalize: the launcher hears its exit code.
+//!
+//! Hydra, the launcher of MPICH, hears of such a rank that its output ends, that its connection
+//! ends, and what it exited with, in any order. By the order, it ends the job with that code or with
+//! 9, or waits for the other ranks forever; on another host it always waits. An MPI_Abort ends the
+//! job with the code that the rank names. So this library sends what MPI_Abort sends, once the rank
+//! has ended: nothing that it wrote is lost.
+//!
+//! Intel's Hydra always ends such a job with 255. After an MPI_Abort its mpiexec sometimes dies by
+//! SIGPIPE, so it is left alone. Other launchers tell the exit code by themselves.
+//!
+//! The loader calls [`AT_LOAD`]. Source: PMI-1, "abort", and the variables of a rank, as MPICH 5.0.2
+//! (src/pm/hydra) has them.
+
+use std::env;
+use std::ffi::{CStr, c_int};
+use std::os::fd::RawFd;
+
+use weft_os::at_exit::{at_exit, write_after_end};
+
+use crate::next::definition;
+
+#[used]
+// SAFETY: the section holds addresses of functions that the loader calls.
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: extern "C" fn() = at_load;
+
+extern "C" fn at_load() {
+    if hydras_descriptor(|name| env::var(name).ok()).is_some() {
+        // Without memory for that, the rank ends as it would without this library.
+        let _ = at_exit(tell_launcher);
+    }
+}
+
+/// The descriptor that MPICH's Hydra opened for this rank; `None` under another launcher.
+fn hydras_descriptor(get: impl Fn(&str) -> Option<String>) -> Option<RawFd> {
+    get("PMI_HOSTNAME")?;
+    let descriptor = get("PMI_FD")?.parse().ok()?;
+    (descriptor > 2).then_some(descriptor)
+}
+
+fn tell_launcher(exit_code: i32) {
+    let Some(descriptor) = hydras_descriptor(|name| env::var(name).ok()) else {
+        return;
+    };
+    if exit_code != 0 && is_within_mpi() {
+        let line = format!("cmd=abort exitcode={}\n", exit_code & 0xff);
+        // Without a child the rank ends as it would without this library.
+        let _ = write_after_end(descriptor, line.as_bytes());
+    }
+}
+
+/// Whether the rank is between MPI_Init and MPI_Finalize.
+fn is_within_mpi() -> bool {
+    says(c"PMPI_Initialized") == Some(true) && says(c"PMPI_Finalized") == Some(false)
+}
+
+/// What MPI_Initialized or MPI_Finalized says; `None` without an MPI.
+fn says(name: &CStr) -> Option<bool> {
+    type Ask = unsafe extern "C" fn(*mut c_int) -> c_int;
+    let found = definition(name)?;
+    let mut flag = 0;
+    // SAFETY: the standard's type for both names; both may be called at any time.
+    let code = unsafe { std::mem::transmute::<*mut _, Ask>(found.as_ptr())(&mut flag) };
+    (code == 0).then_some(flag != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_hydra_of_mpich_is_told() {
+        let variables = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let value = set.iter().find(|(known, _)| *known == name);
+                value.map(|(_, value)| (*value).to_owned())
+            }
+        };
+        let hydra = variables(&[("PMI_FD", "9"), ("PMI_HOSTNAME", "n1")]);
+        assert_eq!(hydras_descriptor(hydra), Some(9));
+        // So do Slurm's PMI-2 and Intel's Hydra.
+        assert_eq!(hydras_descriptor(variables(&[("PMI_FD", "9")])), None);
+        assert_eq!(
+            hydras_descriptor(variables(&[("PMI_HOSTNAME", "n1")])),
+            None
+        );
+        let odd = variables(&[("PMI_FD", "1"), ("PMI_HOSTNAME", "n1")]);
+        assert_eq!(hydras_descriptor(odd), None, "that is its output");
+    }
+}
