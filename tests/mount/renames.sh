@@ -48,31 +48,45 @@ renamed_whole() {
 }
 check "a folder of 300 files is renamed over an empty one" renamed_whole
 
-# kill_renaming OLD NEW SECONDS: the mount dies so long after the rename began.
+# kill_renaming OLD NEW OPERATION COUNT: the mount dies when the store has got so many of these
+# requests of the rename, or when the rename has ended.
 kill_renaming() {
-    faults '{"first_byte_ms": 20}' || return 1
+    forget && faults '{"first_byte_ms": 100}' || return 1
     mv -T "$mnt/$1" "$mnt/$2" 2>/dev/null &
     local mover=$!
-    sleep "$3"
+    "$PYTHON" - "$BUCKET_URL" "$mover" "$3" "$4" <<'EOF' || return 1
+import json, sys, time, urllib.request
+url, mover, operation, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+def has_ended():
+    with open(f"/proc/{mover}/stat") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+while not has_ended():
+    with urllib.request.urlopen(f"{url}/-/counters") as answer:
+        if json.load(answer)["requests"].get(operation, 0) >= count:
+            break
+    time.sleep(0.002)
+EOF
     signal_daemon KILL
     wait "$mover"
-    wait_for 10 daemon_is_gone && no_faults
+    wait_for 60 daemon_is_gone && no_faults
 }
 
-# The pause grows from kill to kill, so that some come in each step, whatever the machine.
+# Some kills come in each step, whatever the machine.
 killed_anywhere() {
-    local now=second name other pause=0 old=0 new=0 half=0 round
-    for round in {1..16}; do
-        name=$now
+    local now=second name other old=0 new=0 half=0 round=0 step
+    for step in 'ListObjectsV2 0' 'ListObjectsV2 2' 'PutObject 1' 'PutObject 1' 'CopyObject 1' \
+        'CopyObject 40' 'CopyObject 150' 'CopyObject 290' 'CopyObject 300' 'DeleteObject 1' \
+        'DeleteObject 100' 'DeleteObject 250' 'DeleteObject 300' 'DeleteObject 1000'; do
+        round=$((round + 1)) name=$now
         [ "$name" = second ] && other=first || other=second
-        kill_renaming "$name" "$other" "0.$(printf %03d "$pause")" || return 1
+        # shellcheck disable=SC2086 # the name of a request, and how many
+        kill_renaming "$name" "$other" $step || return 1
         whole first second >/dev/null 2>&1 || half=$((half + 1))
         mount_bucket 2>>"$work/said" || return 1
-        now=$(whole first second) || { echo "round $round, after $pause ms"; return 1; }
+        now=$(whole first second) || { echo "round $round, after $step"; return 1; }
         if [ "$now" = "$name" ]; then old=$((old + 1)); else new=$((new + 1)); fi
         [ "$now" = second ] && other=first || other=second
         [ "$(find "$mnt/$now" -type f | wc -l)" = 300 ] && [ ! -e "$mnt/$other" ] || return 1
-        pause=$(((pause + 70) % 800))
     done
     echo "$old kills left the old folder, $new the new one; $half came half-way"
     [ "$new" -gt 0 ] && [ "$half" -gt 0 ]
