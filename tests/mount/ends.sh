@@ -5,7 +5,7 @@
 objects ends 1 100000
 
 killed() {
-    remount && signal_daemon KILL && wait_for 5 daemon_is_gone &&
+    remount && signal_daemon KILL && wait_for 60 daemon_is_gone &&
         ends 1 "Transport endpoint is not connected" cat "$mnt/ends" &&
         mount_bucket && [ "$(wc -c <"$mnt/ends")" = 100000 ]
 }
@@ -39,7 +39,7 @@ many_times() {
 check "24 mounts in a row leave nothing behind" many_times
 
 term() {
-    mount_bucket && signal_daemon TERM && wait_for 10 daemon_is_gone &&
+    mount_bucket && signal_daemon TERM && wait_for 60 daemon_is_gone &&
         ! is_mounted
 }
 check "SIGTERM unmounts" term
@@ -53,7 +53,7 @@ busy() {
 check "a bucket in use is not unmounted" busy
 
 # usage CODE WORDS ARGUMENTS...: weft-mount with these arguments ends so.
-usage() { timeout 60 true && ends "$1" "$2" timeout 60 "$WEFT_MOUNT" "${@:3}"; }
+usage() { timeout 60 true && ends "$1" "$2" timeout 300 "$WEFT_MOUNT" "${@:3}"; }
 here=(--endpoint-url "$BUCKET_URL")
 check "no arguments: usage" usage 2 "Usage"
 check "an unknown option: usage" usage 2 "unexpected argument" data "$mnt" --no-such-option

@@ -7,8 +7,8 @@ resident() { awk '/^VmHWM/ { print $2 }' "/proc/$(daemon_id)/status"; }
 
 objects readers/ 1000 3000000
 readers() {
-    remount --memory-target 512m --metadata-ttl 60 && forget || return 1
-    timeout 120 "$PYTHON" - "$mnt/readers" <<'EOF2' || return 1
+    remount --memory-target 512m --metadata-ttl 3600 && forget || return 1
+    timeout 600 "$PYTHON" - "$mnt/readers" <<'EOF2' || return 1
 import os, sys
 names = sorted(os.listdir(sys.argv[1]))
 files = [os.open(os.path.join(sys.argv[1], name), os.O_RDONLY) for name in names]

@@ -111,11 +111,11 @@ git_reads() {
         git -C "$work/repository" -c user.name=t -c user.email=t@t commit -qm one &&
         git clone -q --bare "$work/repository" "$work/bare.git" &&
         git -C "$work/bare.git" gc -q && upload "$work/bare.git" bare.git/ &&
-        wait_for 5 test -f "$mnt/bare.git/HEAD" || return 1
+        wait_for 60 test -f "$mnt/bare.git/HEAD" || return 1
     # A bucket has no empty folders, and git wants this one.
     [ -d "$mnt/bare.git/refs" ] || { printf '' >"$work/keep"; mkdir -p "$work/refs/heads" &&
         cp "$work/keep" "$work/refs/heads/.keep" && upload "$work/refs" bare.git/refs/ &&
-        wait_for 5 test -d "$mnt/bare.git/refs"; }
+        wait_for 60 test -d "$mnt/bare.git/refs"; }
     git -c safe.directory='*' clone -q "$mnt/bare.git" "$work/clone" &&
         diff -r "$work/clone/adr" docs/adr
 }
@@ -124,9 +124,9 @@ check "git clones a repository out of the bucket" git_reads
 changes_show() {
     printf 'first' >"$work/changing" && mkdir -p "$work/changed" &&
         cp "$work/changing" "$work/changed/file" && upload "$work/changed" changed/ &&
-        wait_for 5 grep -q first "$mnt/changed/file" &&
+        wait_for 60 grep -q first "$mnt/changed/file" &&
         printf 'second, longer' >"$work/changed/file" &&
-        upload "$work/changed" changed/ && wait_for 5 grep -qx 'second, longer' "$mnt/changed/file"
+        upload "$work/changed" changed/ && wait_for 60 grep -qx 'second, longer' "$mnt/changed/file"
 }
 check "what others write shows after a while" changes_show
 

@@ -53,7 +53,7 @@ trap tidy EXIT
 
 # mount_bucket OPTIONS...: the bucket `data` at $mnt.
 mount_bucket() {
-    timeout 30 "$WEFT_MOUNT" data "$mnt" --endpoint-url "$BUCKET_URL" \
+    timeout 300 "$WEFT_MOUNT" data "$mnt" --endpoint-url "$BUCKET_URL" \
         --log-directory "$work" --stage "${stage:-$work/stage}" "$@"
 }
 
@@ -63,7 +63,7 @@ is_mounted() { grep -qF " $mnt " /proc/self/mountinfo; }
 # unmount_bucket: and nothing is left of it. What was open a moment ago may be open still.
 unmount_bucket() {
     is_mounted || return 0
-    wait_for 10 umount "$mnt" && wait_for 30 daemon_is_gone
+    wait_for 60 umount "$mnt" && wait_for 60 daemon_is_gone
 }
 daemon_id() { pgrep -f "^$WEFT_MOUNT data $mnt "; }
 daemon_is_gone() { ! daemon_id >/dev/null; }

@@ -50,7 +50,7 @@ os.close(file)
 memory[10:14] = b"LATE"
 memory.close()
 EOF2
-    wait_for 10 late_is_stored
+    wait_for 60 late_is_stored
 }
 late_is_stored() { remount && [ "$(tail -c +11 "$mnt/mapped" | head -c 4)" = LATE ]; }
 check "what is written through a mapping after close is published, too" mapped_alone
@@ -68,24 +68,27 @@ EOF2
 }
 killed_staging() {
     rm -f "$work/held"
-    hold "$mnt/halved" 30
-    wait_for 10 test -e "$work/held" || return 1
+    hold "$mnt/halved" 3600
+    wait_for 60 test -e "$work/held" || return 1
     signal_daemon KILL
     kill "$held_by" 2>/dev/null
     wait "$held_by" 2>/dev/null
-    wait_for 10 daemon_is_gone && mount_bucket 2>"$work/said" && [ ! -e "$mnt/halved" ] &&
+    wait_for 60 daemon_is_gone && mount_bucket 2>"$work/said" && [ ! -e "$mnt/halved" ] &&
         grep -F 'halved' "$work/said" &&
         cmp "$work"/stage/saved/*halved <(printf '\0\0\0\0\0half a file') && no_leftovers
 }
 check "a half-written file of a killed mount is saved, and said" killed_staging
 
+# A store that takes no object yet is the slowest there is: a close that waits for it fails.
 behind() {
-    remount --publish async && faults '{"first_byte_ms": 300}' || return 1
-    local begin=$SECONDS number
-    mkdir "$mnt/behind"
-    for number in {1..40}; do printf '%s' "$number" >"$mnt/behind/$number"; done
+    remount --publish async && mkdir "$mnt/behind" &&
+        faults '{"slow_down": 1.0, "operations": ["PutObject"]}' || return 1
+    local number closed=yes
+    for number in {1..40}; do
+        printf '%s' "$number" >"$mnt/behind/$number" || closed=
+    done
     no_faults
-    [ $((SECONDS - begin)) -lt 10 ] && unmount_bucket && mount_bucket &&
+    [ -n "$closed" ] && unmount_bucket && mount_bucket &&
         [ "$(cat "$mnt"/behind/* | wc -c)" = 71 ]
 }
 check "with --publish async 40 files are closed before a slow store has them" behind
@@ -95,7 +98,7 @@ killed_behind() {
         faults '{"slow_down": 1.0, "operations": ["PutObject"]}' || return 1
     printf 'closed, not stored' >"$mnt/promised"
     signal_daemon KILL
-    wait_for 10 daemon_is_gone
+    wait_for 60 daemon_is_gone
     no_faults
     mount_bucket && [ "$(cat "$mnt/promised")" = 'closed, not stored' ]
 }

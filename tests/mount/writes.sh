@@ -175,7 +175,7 @@ hidden_are_gone() {
     "$PYTHON" - "$BUCKET_URL" <<'EOF'
 import boto3, sys, time
 s3 = boto3.client("s3", endpoint_url=sys.argv[1])
-for _ in range(50):
+for _ in range(600):
     if not s3.list_objects_v2(Bucket="data", Prefix=".weft-unlinked").get("Contents"):
         sys.exit()
     time.sleep(0.1)
@@ -215,14 +215,14 @@ import sys, time
 file = open(sys.argv[1], "wb", buffering=0)
 file.write(bytes(40_000_000))
 open(sys.argv[2], "w").close()
-time.sleep(30)
+time.sleep(3600)
 EOF
     local writer=$!
-    wait_for 20 test -e "$work/half-way" || return 1
+    wait_for 60 test -e "$work/half-way" || return 1
     signal_daemon KILL
     kill "$writer" 2>/dev/null
     wait "$writer"
-    wait_for 10 daemon_is_gone && mount_bucket && stored half <(printf old)
+    wait_for 60 daemon_is_gone && mount_bucket && stored half <(printf old)
 }
 check "a writer whose mount is killed leaves the old contents" killed_writing
 
