@@ -4,10 +4,11 @@
 //! [`crate::changes`] begins, [`crate::core`] holds, [`crate::staging::recovery`] finishes what a
 //! dead mount of this host left.
 //!
-//! - [`record`]: what is to be done. [`hold`]: who does it. [`moving`]: does it. [`overlaps`]: what
-//!   must be done before.
+//! - [`record`]: what is to be done. [`hold`]: who does it. [`moving`]: does it. [`copies`]: which
+//!   copies this mount made. [`overlaps`]: what must be done before.
 //! - [`watch`]: finds records that other mounts left.
 
+pub mod copies;
 pub mod hold;
 pub mod moving;
 pub mod overlaps;
@@ -24,6 +25,7 @@ use weft_store::{Condition, ObjectInfo, Store, StoreError};
 use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::{self, RENAMES};
 use crate::nodes::Nodes;
+use crate::renames::copies::Copies;
 use crate::renames::hold::{Hold, Holder, Times};
 use crate::renames::moving::{Found, Move, Outcome};
 use crate::renames::overlaps::{Other, overlap};
@@ -76,6 +78,8 @@ struct Work {
     hold: Hold,
     /// No other rename is in the way.
     may_go: bool,
+    /// Copies that were sent.
+    copies: Copies,
 }
 
 impl Left {
@@ -154,6 +158,7 @@ impl Renames {
         let work = Work {
             hold: Hold::of_writer(&key, id.clone()),
             may_go: false,
+            copies: Copies::default(),
         };
         let left = Left {
             id,
@@ -274,6 +279,7 @@ impl Renames {
             record: &left.record,
             key: &key,
             written: None,
+            copies: work.copies.clone(),
             tell: self.tell,
         };
         let outcome = carry_out(moving, hold, &times, seen).await?;
@@ -430,6 +436,7 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
                 record: &record,
                 key: &key,
                 written: None,
+                copies: Copies::of_other(),
                 tell,
             };
             finish(moving, &mut hold, &Times::default()).await?;

@@ -11,6 +11,7 @@ use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
 use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::PAGE_KEYS;
 use crate::object_copies::{Source, copy_object, delete_same};
+use crate::renames::copies::{Copies, IsCopy};
 use crate::renames::record::{Moved, Record};
 use crate::staging::ways::Ways;
 
@@ -36,6 +37,8 @@ pub struct Move<'a> {
     pub key: &'a str,
     /// When it was written, by the store's clock; before it is asked for, nothing.
     pub written: Option<SystemTime>,
+    /// What is known of copies that were sent before.
+    pub copies: Copies,
     /// Takes what stays where it is, a line each.
     pub tell: fn(&str),
 }
@@ -212,16 +215,17 @@ impl Move<'_> {
                 Verdict::Copy(from, Condition::IfMatch(to.etag.clone()))
             }
             // A copy can have an entity tag of its own.
-            Some(to) => {
-                let is_as_long = to.size_bytes == object.size_bytes;
-                let is_since = |written| seconds(to.modified) >= seconds(written);
-                if is_as_long && self.written.is_some_and(is_since) {
-                    Verdict::IsCopied
-                } else {
-                    Verdict::Stays("somebody else wrote the new name")
-                }
-            }
+            Some(to) => match self.copies.is_copy(object, &to.etag) {
+                IsCopy::Yes => Verdict::IsCopied,
+                IsCopy::Perhaps if self.may_be_copy(object, to) => Verdict::IsCopied,
+                IsCopy::Perhaps | IsCopy::No => Verdict::Stays("somebody else wrote the new name"),
+            },
         }
+    }
+
+    fn may_be_copy(&self, object: &Moved, to: &ObjectInfo) -> bool {
+        let is_since = |written| seconds(to.modified) >= seconds(written);
+        to.size_bytes == object.size_bytes && self.written.is_some_and(is_since)
     }
 
     fn start_copy(&self, tasks: &mut Tasks, object: &Moved, info: ObjectInfo, when: Condition) {
@@ -230,12 +234,16 @@ impl Move<'_> {
             self.from(&object.key),
             self.to(&object.key),
         );
+        let (copies, object_key) = (self.copies.clone(), object.key.clone());
+        let is_alone = copies.send(object);
         let copy = async move {
             let source = Source {
                 key: &from,
                 info: &info,
             };
-            match copy_object(&ways, source, &to, &when).await {
+            let answer = copy_object(&ways, source, &to, &when).await;
+            copies.answered(&object_key, is_alone, &answer);
+            match answer {
                 Ok(_) => Ok(Ended::Well),
                 Err(error) if is_otherwise(&error) => Ok(Ended::Otherwise),
                 Err(error) => Err(error),

@@ -10,6 +10,7 @@ use weft_store::{Condition, ETag};
 
 use crate::fault::{Fault, Reason};
 use crate::names::RENAMES;
+use crate::renames::copies::Copies;
 use crate::renames::hold::{ENDING, Hold, Times};
 use crate::renames::moving::{self, Move};
 use crate::renames::overlaps;
@@ -133,6 +134,7 @@ impl Renames {
                 record: &record,
                 key: &key,
                 written: None,
+                copies: Copies::of_other(),
                 tell: self.tell,
             };
             finish(moving, &mut hold, &times).await?;

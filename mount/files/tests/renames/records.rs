@@ -98,6 +98,38 @@ fn rename_says_so_if_somebody_else_wrote_a_file_and_loses_nothing_of_it() {
 }
 
 #[test]
+fn object_of_the_same_length_that_somebody_else_wrote_at_the_new_name_is_not_the_copy() {
+    let _one = alone();
+    // Before x is copied, and after: then the copy of y is refused, and both folders are looked at
+    // again.
+    for copies in 0..2 {
+        let store = Arc::new(MemoryStore::new());
+        store.plant("p/a/x", "a long content");
+        store.plant("p/a/y", "another");
+        let mount = Mount::of(&store);
+        let writer = Arc::clone(&store);
+        let write = async move {
+            while copies == 1 && writer.content("p/b/x").is_none() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            writer.plant("p/b/x", "somebody else!");
+        };
+        store.faults().before(Operation::Copy, copies, write);
+        if copies == 1 {
+            store.faults().fail(Operation::Copy, 1, Failure::Changed);
+        }
+        assert_eq!(mount.rename("a", "b"), Err(Reason::Broken), "{copies}");
+        assert!(!has_records(&store));
+        assert_eq!(store.content("p/a/x").unwrap(), "a long content");
+        assert_eq!(store.content("p/b/x").unwrap(), "somebody else!");
+        assert_eq!(store.keys(), ["p/a/x", "p/b/x", "p/b/y"]);
+        let line = "`p/a/x` was not moved to `p/b/x`: somebody else wrote the new name";
+        assert!(told().join("\n").contains(line));
+        told().clear();
+    }
+}
+
+#[test]
 fn rename_of_a_folder_that_another_client_has_emptied_says_that_there_is_none() {
     let _one = alone();
     let store = Arc::new(MemoryStore::new());

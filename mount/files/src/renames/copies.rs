@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which copies this mount sent for a rename, and what the store answered. A copy can have an
+//! entity tag of its own: only the answer says which object at the new name is the copy, and which
+//! one somebody else wrote. [`crate::renames::moving`] asks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weft_store::{ETag, Failure, StoreError};
+
+use crate::renames::record::Moved;
+
+/// What is known of one copy.
+enum Sent {
+    /// There is no answer: the store has made it, will make it, or never.
+    Unanswered,
+    /// The store made this one.
+    Made(ETag),
+    /// The store made none, since the new name was taken.
+    Refused,
+}
+
+/// The copies of one rename. Clones share them.
+#[derive(Clone, Default)]
+pub struct Copies {
+    sent: Arc<Mutex<HashMap<String, Sent>>>,
+    /// Another mount may have made copies, of which nothing is known here.
+    is_taken_over: bool,
+}
+
+/// Whether an object at the new name is the copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IsCopy {
+    /// It is.
+    Yes,
+    /// Somebody else wrote it.
+    No,
+    /// Nobody knows: the answer was lost, or another mount got it.
+    Perhaps,
+}
+
+impl Copies {
+    /// Of a rename that another mount began.
+    pub fn of_other() -> Self {
+        Self {
+            is_taken_over: true,
+            ..Self::default()
+        }
+    }
+
+    fn sent(&self) -> MutexGuard<'_, HashMap<String, Sent>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A copy of an object is about to be sent. Whether all earlier ones of it were answered.
+    pub fn send(&self, object: &Moved) -> bool {
+        let earlier = self.sent().insert(object.key.clone(), Sent::Unanswered);
+        !matches!(earlier, Some(Sent::Unanswered))
+    }
+
+    /// The answer to it; `is_alone` is what [`Copies::send`] said. Else the store may have refused
+    /// this copy because it has made an earlier one.
+    pub fn answered(&self, key: &str, is_alone: bool, answer: &Result<ETag, StoreError>) {
+        let known = match answer {
+            // A store that does not say which one it made.
+            Ok(etag) if etag.as_str().is_empty() => return,
+            Ok(etag) => Sent::Made(etag.clone()),
+            Err(error) if is_alone && error.failure == Failure::Changed => Sent::Refused,
+            Err(_) => return,
+        };
+        self.sent().insert(key.to_owned(), known);
+    }
+
+    /// Whether `found`, which is at the new name, is the copy.
+    pub fn is_copy(&self, object: &Moved, found: &ETag) -> IsCopy {
+        match self.sent().get(&object.key) {
+            Some(Sent::Made(etag)) if etag == found => IsCopy::Yes,
+            Some(Sent::Made(_) | Sent::Refused) => IsCopy::No,
+            Some(Sent::Unanswered) => IsCopy::Perhaps,
+            None if self.is_taken_over => IsCopy::Perhaps,
+            None => IsCopy::No,
+        }
+    }
+}
