@@ -66,8 +66,7 @@ pub const DEAD_AFTER: Parameter = Parameter {
     key: c"dead_after",
     values: Values::Number(DEAD_AFTER_S),
     default: "5",
-    meaning: "seconds for which a process on another host may be silent, while something is \
-              expected of it, before it counts as dead",
+    meaning: "seconds without an answer after which a process on another host counts as dead",
     since: "0.1.0",
 };
 
@@ -128,8 +127,8 @@ pub const JOB_KEY: Parameter = Parameter {
     variable: "FI_WEFT_JOB_KEY",
     key: c"job_key",
     values: Values::Key,
-    default: "none (only processes of this host are heard), unless there is a key file or \
-              trust",
+    default: "none (only processes on this host can talk to each other), unless there is a key \
+              file or FI_WEFT_TRUST_NETWORK is 1",
     meaning: "the key by which the processes of a job know each other between hosts; weft run \
               makes one for each job",
     since: "0.1.0",

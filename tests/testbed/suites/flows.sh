@@ -57,7 +57,7 @@ the_doctor_measures_flows() {
     bed host a0 "$WEFT" doctor --hosts a0,b1 --flows --quick --launcher "$AGENT" \
         >"$WORK/doctor" 2>&1
     cat "$WORK/doctor"
-    grep -q 'a0 to b1: one flow .*, 8 flows .*: one flow fills the way' "$WORK/doctor"
+    grep -q 'a0 to b1: one flow .*, 8 flows .*: one flow takes the whole bandwidth' "$WORK/doctor"
 }
 
 flows_suite() {

@@ -53,10 +53,10 @@ impl Flows {
     pub fn text(&self) -> String {
         let verdict = match self.all_mb_s >= MORE_TIMES * self.one_mb_s {
             true => {
-                "the network limits each flow, or has several ways; Weft's 64 paths are as many \
+                "the network limits each flow, or has several paths; Weft's 64 paths are as many \
                  flows, and other transports need several connections"
             }
-            false => "one flow fills the way",
+            false => "one flow takes the whole bandwidth",
         };
         format!(
             "{} to {}: one flow {:.1} MB/s, {} flows {:.1} MB/s: {verdict}\n",
@@ -205,7 +205,7 @@ mod tests {
             text.starts_with("a to b: one flow 62.5 MB/s, 8 flows 240.0 MB/s: the network limits"),
             "{text}"
         );
-        assert!(flows(1000.0, 1100.0).ends_with("one flow fills the way\n"));
+        assert!(flows(1000.0, 1100.0).ends_with("one flow takes the whole bandwidth\n"));
     }
 
     #[test]

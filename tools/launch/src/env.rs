@@ -45,7 +45,7 @@ struct EnvArguments {
     /// The same, and no other variable: for a batch script whose ranks have weft exec
     #[arg(long, conflicts_with_all = ["key", "ppn", "program"])]
     only_key: bool,
-    /// Ranks on each host, where they are more than its cores
+    /// Ranks on each host, if there are more ranks than cores
     #[arg(long, value_name = "N", default_value_t = 1)]
     ppn: u32,
     /// The program that the ranks run [default: any program of the first MPI that is found]

@@ -147,8 +147,8 @@ pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ending: &Ending) -> 
              way, or never called MPI_Init"
         )),
         Usage::Partial => Some(format!(
-            "only {processes} of {opened} ranks said at their end what they had sent; the others \
-             ended without MPI_Finalize, and what they sent is not in the sum"
+            "only {processes} of {opened} ranks reported their traffic; the others ended without \
+             MPI_Finalize, and their traffic is not in the sums"
         )),
     }
 }
@@ -384,7 +384,7 @@ mod tests {
                 Usage::Partial,
                 summary(4, 3, 1),
                 well(),
-                "only 3 of 4 ranks said",
+                "only 3 of 4 ranks reported their traffic; the others ended without MPI_Finalize",
             ),
         ] {
             let text = warning(usage, &found, 4, &end).unwrap();

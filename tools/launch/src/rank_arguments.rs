@@ -15,10 +15,10 @@ pub struct RankArguments {
     /// mpiexec
     #[arg(long, value_name = "MPI", default_value = "auto")]
     pub mpi: MpiChoice,
-    /// Which buffers a rank shares with receivers on its host, which copy straight out of them
+    /// Which buffers a rank shares, so that receivers on its host copy straight out of them
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
-    /// What an MPI's call of sched_yield does, with which it waits for messages
+    /// What sched_yield does in a rank that waits for messages
     #[arg(long = "yield", value_enum, default_value_t = Yield::Auto, value_name = "KIND")]
     pub yielding: Yield,
     /// Who carries out collectives among ranks of one host

@@ -195,7 +195,8 @@ fn what_a_target_cannot_say_is_refused_with_its_line() {
         (
             "dependencies: [{job: 1, when: failed}]",
             TARGETS[1],
-            "line 3, column 31: dependencies[0].when: Batch waits for success alone",
+            "line 3, column 31: dependencies[0].when: Batch can only wait for success \
+             (`when: succeeded`)",
         ),
         ("", TARGETS[5], "job.yaml: shm_size is missing"),
         (
@@ -247,6 +248,22 @@ fn what_a_target_cannot_say_is_refused_with_its_line() {
         );
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn more_dependencies_than_batch_allows_are_refused_with_both_numbers() {
+    let many = |count: usize| {
+        let list: String = (0..count).map(|job| format!("- job: {job}\n")).collect();
+        export(
+            &format!("version: 1\nprogram: ./a\ndependencies:\n{list}"),
+            TARGETS[1],
+        )
+    };
+    assert_eq!(many(20).status.code(), Some(0));
+    let output = many(21);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let words = "dependencies: 21 dependencies are too many; Batch allows at most 20";
+    assert!(said(&output).contains(words), "{}", said(&output));
 }
 
 #[test]

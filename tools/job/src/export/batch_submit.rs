@@ -51,14 +51,14 @@ pub(super) fn export(file: &JobFile, options: &Options) -> Result<Exported, Faul
     for (index, dependency) in job.dependencies.iter().enumerate() {
         if dependency.when != When::Succeeded {
             let field = format!("dependencies[{index}].when");
-            let text = "Batch waits for success alone; this job would not begin as it is meant to";
+            let text = "Batch can only wait for success (`when: succeeded`)";
             return Err(file.fault(&field, text));
         }
         waits.push(json!({ "jobId": dependency.job }));
     }
     if waits.len() > DEPENDENCIES_MOST {
         let text = format!(
-            "{} are too many; Batch takes {DEPENDENCIES_MOST}",
+            "{} dependencies are too many; Batch allows at most {DEPENDENCIES_MOST}",
             waits.len()
         );
         return Err(file.fault("dependencies", text));
