@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::sys::statvfs::statvfs;
 
-use crate::check::{Check, Status};
+use crate::check::{Check, Status, shell_word};
 use crate::tree::Tree;
 
 const WHY: &str = "weft run --mount shows the ranks a bucket by it";
@@ -93,7 +93,7 @@ fn dead_mounts(count: usize, dead: &[PathBuf]) -> Check {
         );
     };
     let value = format!("{} of {count}, first {}", dead.len(), first.display());
-    let fix = format!("umount {}", first.display());
+    let fix = format!("umount {}", shell_word(first));
     Check::ok("dead mounts", value, why).but(Status::Warn, fix)
 }
 
@@ -119,9 +119,13 @@ mod tests {
         assert_eq!(device(denied, None, "").status, Status::NotTried);
         assert_eq!(device(Ok(()), program, "").status, Status::Ok);
         let check = device(denied, program, "");
-        assert!(check.status == Status::Warn && check.fix.contains("chmod"));
-        let check = device(Err(ErrorKind::NotFound), program, "");
-        assert!(check.fix.contains("modprobe"));
+        check.assert_wrong(Status::Warn, "chmod 666 /dev/fuse");
+        for (kind, remedy) in [
+            (ErrorKind::NotFound, "modprobe fuse"),
+            (ErrorKind::Other, "CONFIG_FUSE_FS"),
+        ] {
+            device(Err(kind), program, "").assert_wrong(Status::Warn, remedy);
+        }
     }
 
     #[test]
@@ -132,6 +136,6 @@ mod tests {
         assert_eq!(found, [PathBuf::from("/a b")]);
         assert_eq!(dead_mounts(1, &[]).status, Status::Ok);
         let check = dead_mounts(1, &found);
-        assert!(check.status == Status::Warn && check.fix == "umount /a b");
+        check.assert_wrong(Status::Warn, "umount '/a b'");
     }
 }

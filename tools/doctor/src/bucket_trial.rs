@@ -285,6 +285,9 @@ mod tests {
                 "{check:?}"
             );
             assert!(!check.value.contains("hidden") && !check.fix.contains("hidden"));
+            if status == Status::Warn {
+                check.assert_wrong(status, "export AWS_");
+            }
         }
     }
 
@@ -302,7 +305,9 @@ mod tests {
         );
         let nothing = judge(Ok((Duration::ZERO, Seen::default())));
         assert!(nothing.value.contains("nothing in it, no file to read"));
-        assert_eq!(judge(Err("no such bucket".to_owned())).status, Status::Fail);
+        let refused = judge(Err("no such bucket".to_owned()));
+        refused.assert_wrong(Status::Fail, "docs/mount-in-jobs.md");
+        unusable("data is no bucket".to_owned()).assert_wrong(Status::Fail, "name another one");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! Made by every file of this crate that tries something; shown by `text.rs` and `examination.rs`.
 //! docs/doctor.md lists the states and all checks.
 
+use std::ffi::OsStr;
+
 use serde::{Deserialize, Serialize};
 
 /// What came of a check. Ordered from good to bad.
@@ -59,6 +61,7 @@ impl Check {
     pub fn but(mut self, status: Status, fix: impl Into<String>) -> Self {
         self.status = status;
         self.fix = fix.into();
+        debug_assert!(!self.fix.is_empty(), "{} gives no remedy", self.name);
         self
     }
 
@@ -89,6 +92,24 @@ impl Check {
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         self.status > Status::NotTried
+    }
+}
+
+/// A word of a command in a remedy, as a shell reads it.
+pub(crate) fn shell_word(word: impl AsRef<OsStr>) -> String {
+    weft_job::shell::quote(word.as_ref())
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(test)]
+impl Check {
+    /// Fails the test unless the check came out like this, and names this remedy.
+    #[track_caller]
+    pub(crate) fn assert_wrong(&self, status: Status, remedy: &str) {
+        assert_eq!(self.status, status, "{self:?}");
+        assert!(!self.value.is_empty() && !self.why.is_empty(), "{self:?}");
+        assert!(self.fix.contains(remedy), "no \"{remedy}\" in {self:?}");
     }
 }
 

@@ -76,7 +76,7 @@ mod tests {
     fn the_address_is_bound_and_a_refusal_is_a_failure() {
         assert_eq!(check().status, Status::Ok, "{:?}", check());
         let refused = judge(check(), Some(io::Error::other("refused")));
-        assert_eq!(refused.status, Status::Fail);
+        refused.assert_wrong(Status::Fail, "FI_WEFT_IFACE");
         assert!(refused.value.ends_with("bound there: refused"));
     }
 

@@ -84,7 +84,8 @@ mod tests {
         assert_eq!(version(Some("6.18.44-fc-v657")).status, Status::Ok);
         assert_eq!(version(Some("5.0.0")).status, Status::Ok);
         let old = version(Some("4.18.0-553.el8.x86_64"));
-        assert!(old.status == Status::Warn && old.limit == "5.0 is wanted");
+        old.assert_wrong(Status::Warn, "boot a newer kernel");
+        assert_eq!(old.limit, "5.0 is wanted");
         assert_eq!(version(Some("of another kind")).status, Status::Ok);
         assert_eq!(version(None).status, Status::NotTried);
     }
@@ -104,7 +105,7 @@ mod tests {
         assert_eq!(governor(&tree).status, Status::Ok);
         set("cpu1", "powersave\n", "acpi-cpufreq\n");
         let check = governor(&tree);
-        assert_eq!(check.status, Status::Warn);
+        check.assert_wrong(Status::Warn, "cpupower frequency-set -g performance");
         assert_eq!(
             check.value,
             "governor performance, powersave, driver acpi-cpufreq"

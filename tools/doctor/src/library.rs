@@ -6,13 +6,14 @@
 //! where `fi_info` is installed that is asked, as an MPI's libfabric would load it.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use weft_launch::fault::Fault;
 use weft_launch::loader::Loader;
 use weft_launch::{elf, program, provider};
 
-use crate::check::{Check, Status};
+use crate::check::{Check, Status, shell_word};
 
 /// The one symbol that libfabric looks up in a provider.
 const ENTRY: &str = "fi_prov_ini";
@@ -25,9 +26,13 @@ const BUILD: &str = "build it again with `make build`";
 /// All checks of this file. Those after the first are left out when there is no library.
 #[must_use]
 pub fn checks() -> Vec<Check> {
+    checks_of(provider::find_for_this_process())
+}
+
+fn checks_of(found: Result<PathBuf, Fault>) -> Vec<Check> {
     let why =
         "libfabric loads this file when FI_PROVIDER_PATH names its folder; weft run sets that";
-    match provider::find_for_this_process() {
+    match found {
         Err(fault) => vec![Check::ok(FOUND, "not found", why).but(Status::Fail, fault.to_string())],
         Ok(folder) => {
             let file = folder.join(provider::FILE_NAME);
@@ -103,20 +108,18 @@ fn libraries(file: &Path) -> Check {
         Err(error) => return Check::ok(LIBRARIES, error.to_string(), why).but(Status::Fail, BUILD),
     };
     let loader = Loader::of_this_machine(std::env::var_os("LD_LIBRARY_PATH").as_deref());
-    let lost: Vec<&String> = facts
-        .needed
-        .iter()
-        .filter(|name| loader.resolve(name, file, &facts, &[]).is_none())
-        .collect();
+    judge_libraries(&facts.needed, why, |name| {
+        loader.resolve(name, file, &facts, &[]).is_some()
+    })
+}
+
+fn judge_libraries(needed: &[String], why: &str, is_found: impl Fn(&str) -> bool) -> Check {
+    let names = needed.iter().map(String::as_str);
+    let lost: Vec<&str> = names.filter(|name| !is_found(name)).collect();
     if lost.is_empty() {
-        return Check::ok(LIBRARIES, facts.needed.join(", "), why);
+        return Check::ok(LIBRARIES, needed.join(", "), why);
     }
-    let names = lost
-        .iter()
-        .map(|name| name.as_str())
-        .collect::<Vec<_>>()
-        .join(", ");
-    Check::ok(LIBRARIES, format!("not found: {names}"), why).but(
+    Check::ok(LIBRARIES, format!("not found: {}", lost.join(", ")), why).but(
         Status::Fail,
         "build it on this machine, or on one with as old a C library",
     )
@@ -143,7 +146,7 @@ fn ask(tool: Option<&Path>, folder: &Path) -> Check {
         .output();
     let fix = format!(
         "see libfabric's reason: FI_LOG_LEVEL=debug FI_PROVIDER_PATH={} fi_info -p weft",
-        folder.display()
+        shell_word(folder)
     );
     let shown = tool.display();
     match output {
@@ -178,20 +181,16 @@ mod tests {
             judge_symbols(&names(exported), &names(missing), "why")
         };
         assert_eq!(judge(&["fi_prov_ini"], &["memcpy"]).status, Status::Ok);
-        assert_eq!(judge(&["other"], &[]).status, Status::Fail);
+        judge(&["other"], &[]).assert_wrong(Status::Fail, "make build");
         let wanted = judge(&["fi_prov_ini"], &["fi_dupinfo", "memcpy"]);
-        assert_eq!(
-            (wanted.status, wanted.value.as_str()),
-            (Status::Fail, "expects fi_dupinfo from elsewhere")
-        );
+        assert_eq!(wanted.value, "expects fi_dupinfo from elsewhere");
+        wanted.assert_wrong(Status::Fail, "make build");
         let stray = judge(&["fi_prov_ini", "a", "b", "c", "d"], &[]);
         assert_eq!(
-            (stray.status, stray.value.as_str()),
-            (
-                Status::Warn,
-                "exports 4 names beside fi_prov_ini: a, b, c, ..."
-            )
+            stray.value,
+            "exports 4 names beside fi_prov_ini: a, b, c, ..."
         );
+        stray.assert_wrong(Status::Warn, "make build");
     }
 
     #[test]
@@ -202,8 +201,10 @@ mod tests {
         assert_eq!(gone.status, Status::NotTried, "{gone:?}");
         // One that lists nothing.
         let silent = ask(Some(Path::new("/bin/true")), folder);
-        assert_eq!(silent.status, Status::Fail);
-        assert!(silent.fix.contains("FI_PROVIDER_PATH=/f"), "{silent:?}");
+        silent.assert_wrong(
+            Status::Fail,
+            "FI_LOG_LEVEL=debug FI_PROVIDER_PATH=/f fi_info",
+        );
     }
 
     #[test]
@@ -211,7 +212,29 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("libweft-fi.so");
         std::fs::write(&file, "text").unwrap();
-        assert_eq!(symbols(&file).status, Status::Fail);
-        assert_eq!(libraries(&file).status, Status::Fail);
+        for check in [symbols(&file), libraries(&file)] {
+            check.assert_wrong(Status::Fail, "make build");
+        }
+    }
+
+    #[test]
+    fn a_provider_that_is_not_found_fails_with_where_it_is_looked_for() {
+        let found = checks_of(Err(Fault::Limit("no file in /l; set WEFT_X".to_owned())));
+        let [check] = &found[..] else {
+            panic!("without the file there is nothing else to look at: {found:?}");
+        };
+        check.assert_wrong(Status::Fail, "no file in /l; set WEFT_X");
+        assert_eq!((&*check.name, &*check.value), ("provider", "not found"));
+    }
+
+    #[test]
+    fn libraries_that_the_loader_does_not_find_are_named() {
+        let needed = names(&["libc.so.6", "libold.so.1", "libgone.so"]);
+        let judge = |here: &[&str]| judge_libraries(&needed, "why", |name| here.contains(&name));
+        let all = judge(&["libc.so.6", "libold.so.1", "libgone.so"]);
+        assert_eq!(all.status, Status::Ok);
+        let some = judge(&["libc.so.6"]);
+        some.assert_wrong(Status::Fail, "build it on this machine");
+        assert_eq!(some.value, "not found: libold.so.1, libgone.so");
     }
 }

@@ -59,10 +59,16 @@ pub fn checks(tree: &Tree) -> Vec<Check> {
 
 /// An anonymous file, made and attacked: nobody may shorten it.
 fn shared_file() -> Check {
+    judge_file(
+        region_file::create_memfd("weft-doctor", 1 << 20)
+            .map(|file| File::from(file).set_len(4096).is_ok()),
+    )
+}
+
+/// `Ok(true)` where the file was made, and could be shortened.
+fn judge_file(shortened: io::Result<bool>) -> Check {
     let why = "ranks share memory through anonymous files, which leave nothing behind and need no \
                /dev/shm; one that is shortened would kill who has mapped it";
-    let shortened = region_file::create_memfd("weft-doctor", 1 << 20)
-        .map(|file| File::from(file).set_len(4096).is_ok());
     match shortened {
         Ok(false) => Check::ok(
             "anonymous files",
@@ -364,7 +370,7 @@ mod tests {
         assert_eq!(good.status, Status::Ok);
         assert_eq!(good.value, "64.0 MiB taken and written, of 8.0 GiB");
         let grouped = memory(of(Some(100 << 20), 8 * gib, 4 * gib), 0);
-        assert_eq!(grouped.status, Status::Warn);
+        grouped.assert_wrong(Status::Warn, "raise the memory limit");
         assert!(
             grouped.value.contains("100.0 MiB left, so none was taken")
                 && grouped
@@ -374,9 +380,9 @@ mod tests {
         );
         assert!(grouped.limit.contains("256.0 MiB"), "{grouped:?}");
         let full = memory(of(None, 8 * gib, 100 << 20), 0);
-        assert_eq!(full.status, Status::Warn);
+        full.assert_wrong(Status::Warn, "raise the memory limit");
         let refused = memory(of(None, 8 * gib, 4 * gib), 0);
-        assert_eq!(refused.status, Status::Warn);
+        refused.assert_wrong(Status::Warn, "`ulimit -v`");
         assert!(
             refused.value.contains("64.0 MiB were refused"),
             "{refused:?}"
@@ -388,9 +394,10 @@ mod tests {
     fn the_container_default_of_dev_shm_is_a_warning() {
         let full = || Some(Err(io::Error::other("No space left on device")));
         let small = dev_shm(Some(64 << 20), full());
-        assert_eq!(small.status, Status::Warn);
-        assert!(small.limit.contains("64.0 MiB") && small.fix.contains("shm-size"));
-        assert_eq!(dev_shm(None, full()).status, Status::Warn);
+        assert!(small.limit.contains("64.0 MiB"), "{small:?}");
+        for check in [small, dev_shm(None, full())] {
+            check.assert_wrong(Status::Warn, "--shm-size=4g");
+        }
         assert_eq!(dev_shm(Some(1 << 30), Some(Ok(()))).status, Status::Ok);
         // Without memory to try with, the size alone can tell that it is too small, and no more.
         assert_eq!(dev_shm(Some(64 << 20), None).status, Status::Warn);
@@ -400,14 +407,15 @@ mod tests {
     #[test]
     fn files_and_addresses_are_judged_by_how_many_could_be_had() {
         let few = files(55, Some(64));
-        assert_eq!(few.status, Status::Warn);
+        few.assert_wrong(Status::Warn, "ulimit -n 4096");
         assert!(few.limit.contains("`ulimit -n` is 64"), "{few:?}");
         assert_eq!(files(FILES_WANTED, None).status, Status::Ok);
-        let statuses = [8, 3, 0].map(|count| address_space(Ok(count)).status);
-        assert_eq!(statuses, [Status::Ok, Status::Warn, Status::Fail]);
+        assert_eq!(address_space(Ok(8)).status, Status::Ok);
+        for (count, status) in [(3, Status::Warn), (0, Status::Fail)] {
+            address_space(Ok(count)).assert_wrong(status, "ulimit -v unlimited");
+        }
         let refused = address_space(Err(io::Error::other("File too large")));
-        assert_eq!(refused.status, Status::Fail);
-        assert!(refused.fix.contains("ulimit -f"), "{refused:?}");
+        refused.assert_wrong(Status::Fail, "ulimit -f unlimited");
     }
 
     #[test]
@@ -425,10 +433,16 @@ mod tests {
     #[test]
     fn refused_anonymous_files_are_a_warning_while_dev_shm_can_replace_them() {
         let check = refused_file("Operation not permitted", Ok(()));
-        assert_eq!(check.status, Status::Warn);
-        assert!(check.fix.contains("FI_WEFT_REGION_DIR"));
+        check.assert_wrong(Status::Warn, "FI_WEFT_REGION_DIR");
         let check = refused_file("Operation not permitted", Err("full".to_owned()));
-        assert_eq!(check.status, Status::Fail);
+        check.assert_wrong(Status::Fail, "FI_WEFT_REGION_DIR");
+        assert!(check.value.ends_with("/dev/shm: full"), "{check:?}");
+    }
+
+    #[test]
+    fn an_anonymous_file_that_others_can_shorten_is_a_failure() {
+        assert_eq!(judge_file(Ok(false)).status, Status::Ok);
+        judge_file(Ok(true)).assert_wrong(Status::Fail, "F_ADD_SEALS");
     }
 
     #[test]

@@ -253,13 +253,11 @@ mod tests {
     #[test]
     fn a_quota_below_the_allowed_processors_is_a_warning() {
         let check = allowance(&cores(8, 4), 8, around(16, Some(2.5)));
+        check.assert_wrong(Status::Warn, "raise the quota");
         assert_eq!(
-            (check.status, check.value.as_str()),
-            (
-                Status::Warn,
-                "a thread ran on 8 of 8 allowed processors (16 online), on 4 cores, but time for \
-                 only 2.50"
-            )
+            check.value,
+            "a thread ran on 8 of 8 allowed processors (16 online), on 4 cores, but time for only \
+             2.50"
         );
         let status = |ran, quota| allowance(&cores(8, 8), ran, around(8, quota)).status;
         assert_eq!(status(8, Some(8.0)), Status::Ok);
@@ -269,13 +267,21 @@ mod tests {
     #[test]
     fn a_processor_that_cannot_be_run_on_is_a_warning() {
         let check = allowance(&cores(8, 8), 7, around(8, None));
-        assert_eq!(check.status, Status::Warn);
-        assert!(check.fix.contains("--bind none") && check.limit.contains("8 processors"));
+        check.assert_wrong(Status::Warn, "--bind none");
+        assert!(check.limit.contains("8 processors"), "{check:?}");
         // The mask of this thread stays as it was.
         let before = cores::allowed();
         assert_eq!(run_on(&before.processors), before.processors.len());
         assert_eq!(cores::allowed(), before);
         assert_eq!(run_on(&[100_000]), 0);
+    }
+
+    #[test]
+    fn a_refused_membarrier_is_a_warning_since_ranks_then_poll() {
+        assert_eq!(sleeping(true).status, Status::Ok);
+        let check = sleeping(false);
+        check.assert_wrong(Status::Warn, "allow membarrier");
+        assert!(check.value.ends_with("polls"), "{check:?}");
     }
 
     #[test]
@@ -314,7 +320,7 @@ mod tests {
     fn a_clock_is_judged_by_how_long_it_takes_to_read() {
         assert_eq!(clock(25.0, Some("tsc")).status, Status::Ok);
         let slow = clock(900.0, Some("hpet"));
-        assert_eq!(slow.status, Status::Warn);
+        slow.assert_wrong(Status::Warn, "tsc=reliable");
         assert!(slow.value.contains("900 ns (hpet)") && slow.limit.contains("200 ns"));
         assert_eq!(clock(25.0, None).status, Status::Ok);
         assert!(reading_ns() > 0.0);

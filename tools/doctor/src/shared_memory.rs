@@ -15,7 +15,7 @@ use weft_launch::discover::Installation;
 use weft_launch::fault::Fault;
 use weft_launch::{cores, dev_shm, leftovers};
 
-use crate::check::{Check, Status};
+use crate::check::{Check, Status, shell_word};
 
 const PLACE: &str = "/dev/shm";
 /// Any user may make files there, and remove only their own. Specified by Debian's and systemd's
@@ -153,11 +153,11 @@ fn left(files: &[(PathBuf, u64)]) -> Check {
         size(bytes),
         first.display()
     );
-    // Names of MPIs hold no spaces; three show what they look like.
+    // Three show what they look like.
     let names: Vec<String> = files
         .iter()
         .take(3)
-        .map(|(path, _)| path.display().to_string())
+        .map(|(path, _)| shell_word(path))
         .collect();
     let more = if files.len() > names.len() {
         " ..."
@@ -200,18 +200,18 @@ mod tests {
             mode: 0o755,
             ..GOOD
         }));
-        assert!(closed.status == Status::Warn && closed.fix.contains("chmod"));
+        closed.assert_wrong(Status::Warn, "chmod 1777 /dev/shm");
         let disk = mounted(Some(Found {
             is_tmpfs: false,
             ..GOOD
         }));
-        assert!(disk.status == Status::Warn && disk.fix.contains("disk"));
+        disk.assert_wrong(Status::Warn, "what lies there now goes to a disk");
         let noexec = mounted(Some(Found {
             runs_programs: false,
             ..GOOD
         }));
         assert!(noexec.status == Status::Ok && noexec.value.ends_with(", noexec"));
-        assert_eq!(mounted(None).status, Status::Warn);
+        mounted(None).assert_wrong(Status::Warn, "mkdir -p /dev/shm && mount -t tmpfs");
     }
 
     #[test]
@@ -230,8 +230,7 @@ mod tests {
                 .contains("36.0 MiB of mpich 5.0.2; 96.0 MiB are free")
         );
         let check = judge_room(6, &takers, (96 << 20) - 1);
-        assert_eq!(check.status, Status::Warn);
-        assert!(check.fix.contains("--shm-size 128m"), "{check:?}");
+        check.assert_wrong(Status::Warn, "--shm-size 128m");
         assert_eq!(check.limit, "at least 96.0 MiB free");
         assert_eq!(judge_room(2, &[], 0).status, Status::NotTried);
     }
@@ -242,7 +241,9 @@ mod tests {
         let file = |name: &str| (PathBuf::from(name), 1 << 20);
         let check = left(&[file("/dev/shm/a"), file("/dev/shm/b")]);
         assert!(check.value.starts_with("2 files of 2.0 MiB"), "{check:?}");
-        assert_eq!(check.fix, "rm /dev/shm/a /dev/shm/b");
+        check.assert_wrong(Status::Warn, "rm /dev/shm/a /dev/shm/b");
+        let odd = left(&[file("/dev/shm/vader a;b")]);
+        odd.assert_wrong(Status::Warn, "rm '/dev/shm/vader a;b'");
         let many = ["/a", "/b", "/c", "/d"].map(file);
         assert_eq!(left(&many).fix, "rm /a /b /c ...");
     }
@@ -253,6 +254,7 @@ mod tests {
         let check = own(Err(Fault::Limit(
             "user.max_user_namespaces is 0".to_owned(),
         )));
-        assert!(check.status == Status::Warn && check.value.contains("is 0"));
+        check.assert_wrong(Status::Warn, "--shm-size try:SIZE");
+        assert!(check.value.contains("is 0"), "{check:?}");
     }
 }

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::check::{Check, Status};
+use crate::check::{Check, Status, shell_word};
 
 /// How long a store may take to answer. Chosen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -120,7 +120,8 @@ impl Store {
         let why = "--mount reads and writes objects there";
         let place = format!("{}:{}", self.host, self.port);
         let head = match asked {
-            Ok(Some(head)) => head,
+            // Parts of it reach the user's terminal, where control characters are commands.
+            Ok(Some(head)) => head.replace(|one: char| one.is_control() && one != '\n', ""),
             Ok(None) => {
                 let clock = Check::ok(CLOCK, format!("{place} speaks TLS"), WHY_CLOCK);
                 return vec![
@@ -151,7 +152,7 @@ impl Store {
             .but_if(
                 is_elsewhere,
                 Status::Warn,
-                &format!("export AWS_REGION={}", told.unwrap_or_default()),
+                &format!("export AWS_REGION={}", shell_word(told.unwrap_or_default())),
             )
             .limited_by(format!(
                 "AWS_REGION is {}",
@@ -305,31 +306,49 @@ mod tests {
     }
 
     #[test]
+    fn what_a_store_answers_gives_a_terminal_no_commands_and_a_shell_one_word() {
+        let asked = store(&[("AWS_REGION", "eu-west-1")]).unwrap();
+        let head = "HTTP/1.1 4\x1b[2J03 Forbidden\r\nx-amz-bucket-region: a;\x1b]0;b\x07 c\r\n\r\n";
+        let check = asked.judge(Ok(Some(head.to_owned())), 0).remove(0);
+        check.assert_wrong(Status::Warn, "export AWS_REGION='a;]0;b c'");
+        assert!(
+            check.value.ends_with("answered 4[2J03, region a;]0;b c"),
+            "{check:?}"
+        );
+    }
+
+    #[test]
     fn an_answer_tells_the_clock_and_the_region() {
         let asked = store(&[("AWS_REGION", "eu-west-1")]).unwrap();
         let head = "HTTP/1.1 403 Forbidden\r\nX-Amz-Bucket-Region: us-east-2\r\n\
                     Date: Thu, 01 Jan 1970 00:16:40 GMT\r\n\r\n";
         let judged = |now_s| asked.judge(Ok(Some(head.to_owned())), now_s);
         let checks = judged(1000);
-        assert_eq!(checks[0].status, Status::Warn);
-        assert_eq!(checks[0].fix, "export AWS_REGION=us-east-2");
+        checks[0].assert_wrong(Status::Warn, "export AWS_REGION=us-east-2");
         assert_eq!(
             checks[0].value,
             "s3.eu-west-1.amazonaws.com:80 answered 403, region us-east-2"
         );
         assert_eq!(checks[1].status, Status::Ok);
-        assert_eq!(judged(1100)[1].status, Status::Warn);
-        let late = &judged(1900)[1];
-        assert!(
-            late.status == Status::Fail && late.value.contains("+900 s"),
-            "{late:?}"
-        );
+        for (now_s, status) in [
+            (1100, Status::Warn),
+            (1900, Status::Fail),
+            (100, Status::Fail),
+        ] {
+            let late = &judged(now_s)[1];
+            late.assert_wrong(status, "chronyc makestep");
+            assert!(
+                late.value.contains(&format!("{:+} s", now_s - 1000)),
+                "{late:?}"
+            );
+        }
         assert_eq!(
             asked.judge(Ok(Some(String::new())), 0)[1].status,
             Status::NotTried
         );
         assert_eq!(asked.judge(Ok(None), 0)[1].status, Status::NotTried);
         let gone = asked.judge(Err(io::Error::other("no such name")), 0);
-        assert!(gone.len() == 1 && gone[0].status == Status::Fail);
+        assert_eq!(gone.len(), 1);
+        gone[0].assert_wrong(Status::Fail, "AWS_ENDPOINT_URL");
     }
 }

@@ -137,8 +137,11 @@ mod tests {
             .collect();
         checks(&environment)
             .into_iter()
-            .filter(|check| check.status == Status::Warn)
-            .map(|check| check.name)
+            .filter(Check::is_wrong)
+            .map(|check| {
+                check.assert_wrong(Status::Warn, &format!("unset {}, or", check.name));
+                check.name
+            })
             .collect()
     }
 
