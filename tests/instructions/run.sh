@@ -4,8 +4,8 @@
 # the network's route, and 8-byte one-sided operations take in the built provider, prints them, and
 # fails when one takes more than its budget: 5 to 10 per cent more than it took in
 # docs/lab/2026-11-23-order-of-the-code.md. Counts do not depend on how busy the machine is; the
-# compiler's version moves them by a few per cent. That weft top, which reads a process's counters,
-# costs that process nothing is shown the same way. About 30 seconds.
+# compiler's version moves them by a few per cent. That a message of a busy job takes as many
+# instructions while weft top reads the job's counters is shown the same way. About 30 seconds.
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so, a release build (default: dist/lib/weft)
 set -uo pipefail
@@ -14,7 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/provider/checks.sh
 rounds=2000
 
-# instructions KIND FUNCTION: sets `each` to what one call takes; false where the program fails
+# instructions KIND FUNCTION: sets `each` to what one call takes, or with FUNCTION `*` all calls of
+# one round; false where the program fails
 instructions() {
     local collected
     each=0
@@ -36,25 +37,28 @@ count() {
     else ok "${3}_keeps_to_$4_instructions"; fi
 }
 
-# watched KIND FUNCTION NAME: the call that was counted last takes no more while weft top reads
-# the process's counters all the time
+# watched KIND ROUNDS NAME: all calls of a message take no more while weft top reads the process's
+# counters all the time than in a run as long without it
 watched() {
-    local unwatched=$each weft="$folder/../../bin/weft" rounds=$((100 * rounds)) seen top
+    local rounds=$2 unwatched weft="$folder/../../bin/weft" seen top
     if [ ! -x "$weft" ]; then
         skip "$3" "no $weft"
         return
     fi
+    instructions "$1" '*'
+    unwatched=$each
     while "$weft" top --once --interval 0.1 --json; do :; done >"$work/top" 2>&1 &
     top=$!
-    instructions "$1" "$2"
+    instructions "$1" '*'
     kill "$top"
     wait "$top" 2>/dev/null
     seen=$(grep -c '"command": "callgrind' "$work/top")
-    printf '# %-45s %5s instructions, read %s times\n' "$3" "$each" "$seen"
-    # A message more or less may be found at once.
+    printf '# %-45s %5s instructions, %s when read %s times\n' "$3" "$unwatched" "$each" "$seen"
+    # Three in a thousand: over UDP packets come in another order now and then.
     if [ "$seen" = 0 ]; then
         not_ok "$3" "weft top did not see the program: $(head -c 300 "$work/top" | tr '\n' ' ')"
-    elif [ $((each - unwatched)) -gt 2 ] || [ "$each" -lt 10 ]; then
+    elif [ "$unwatched" -lt 10 ] || [ "$each" -lt 10 ] ||
+        [ $((1000 * (each - unwatched))) -gt $((3 * unwatched)) ]; then
         not_ok "$3" "$each instructions, $unwatched without weft top"
     else ok "${3}_takes_no_more"; fi
 }
@@ -77,10 +81,12 @@ if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -rd
     finish
 fi
 count tagged inject fi_tinjectdata 150
-watched tagged inject fi_tinjectdata_beside_weft_top
 count tagged post fi_trecv 120
 count tagged empty fi_cq_read_that_finds_nothing 160
 count tagged find fi_cq_read_that_finds_a_tagged_message 420
+# A message of a busy job, all in all: its receive is posted, it is looked for in vain, sent, found.
+# Time goes by calls of the clock, so that a busy machine changes no count.
+watched pingpong 60000 a_message_beside_weft_top
 count plain inject fi_injectdata 150
 count plain post fi_recv 110
 count plain find fi_cq_read_that_finds_a_plain_message 420
@@ -104,4 +110,5 @@ export FI_WEFT_ROUTE=srd \
 count pingpong inject fi_tinjectdata_over_udp 3100
 count pingpong empty fi_cq_read_that_finds_nothing_over_udp 1980
 count pingpong find fi_cq_read_that_finds_a_message_over_udp 3790
+watched pingpong 20000 a_message_over_udp_beside_weft_top
 finish
