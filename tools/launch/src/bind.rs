@@ -14,7 +14,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::cores;
-use crate::talk::say;
+use crate::stderr::say;
 
 /// The number of a rank among those on its host, as Hydra gives it.
 const LOCAL_RANK: &str = "MPI_LOCALRANKID";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which calls of MPI a program has in it that an MPI cannot do in the way it is usually set up.
 //!
-//! Called by `job.rs`; the files of `transport` and `caution.rs` act on it. Seen in the symbols
-//! that the program, or the library through which it comes to its MPI, expects from others.
+//! Called by `job.rs`; the files of `transport` and `known_problems.rs` act on it. Seen in the
+//! symbols that the program, or the library through which it comes to its MPI, expects from others.
 
 use std::path::Path;
 

@@ -14,8 +14,8 @@ use crate::environment::Environment;
 use crate::family::Family;
 use crate::fault::Fault;
 use crate::rank_environment::RankProgram;
+use crate::several_hosts;
 use crate::shell::quote;
-use crate::spread;
 use crate::transport::Settings;
 
 /// The launcher with everything it is given.
@@ -98,7 +98,7 @@ impl Launch {
         let inherited = std::env::vars_os()
             .filter_map(|(name, _)| name.into_string().ok())
             .filter(|name| !removed.contains(&name.as_str()));
-        for name in spread::exported(&self.environment.set, inherited, later) {
+        for name in several_hosts::exported(&self.environment.set, inherited, later) {
             self.arguments.extend(["-x".into(), name.into()]);
         }
     }

@@ -32,7 +32,7 @@ use weft_job::size::ShmSize;
 
 use crate::fault::Fault;
 use crate::ranks::Place;
-use crate::talk::say;
+use crate::stderr::say;
 use meeting::{Apart, Meeting};
 use refusal::Refusal;
 pub use room::most_bytes;

@@ -19,7 +19,7 @@ use crate::program::{self, Binding, Program};
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place};
 use crate::shell::Shell;
-use crate::talk::{self, say};
+use crate::stderr::{self, say};
 use crate::{cores, job_key};
 
 /// What may stand behind `weft env`.
@@ -78,7 +78,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
     let read = |matches: ArgMatches| EnvArguments::from_arg_matches(&matches);
     let arguments = match parsed.and_then(read) {
         Ok(arguments) => arguments,
-        Err(error) => return talk::refusal(&error, "weft env", ""),
+        Err(error) => return stderr::refusal(&error, "weft env", ""),
     };
     match text(&arguments).and_then(|text| {
         let written = io::stdout().write_all(text.as_encoded_bytes());

@@ -21,7 +21,7 @@ use crate::mounts::nodes::Nodes;
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
 use crate::started::{self, Started, Starter};
-use crate::talk::{self, say};
+use crate::stderr::{self, say};
 use crate::{dev_shm, job_key, leftovers, program};
 
 /// What may stand behind `weft exec`.
@@ -82,7 +82,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
     let arguments = match ExecArguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            return talk::refusal(&error, "weft exec", "mpirun -n 4 weft exec -- ./code");
+            return stderr::refusal(&error, "weft exec", "mpirun -n 4 weft exec -- ./code");
         }
     };
     let fault = match prepare(&arguments) {

@@ -27,9 +27,11 @@ use crate::preload::{self, Library, Preloading};
 use crate::program::{self, Program};
 use crate::rank_environment::RankProgram;
 use crate::remote_shell::RemoteShell;
-use crate::spread::{self, Spread};
+use crate::several_hosts::{self, Spread};
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
-use crate::{caution, cores, job_key, leftovers, limits, preloads, provider, report, yields};
+use crate::{
+    cores, job_key, known_problems, leftovers, limits, preloads, provider, report, sched_yield,
+};
 
 /// What a program of ours has to say against its arguments before it is started.
 pub type Check = fn(&[OsString]) -> Option<String>;
@@ -146,7 +148,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         elsewhere: (spread.is_some()).then(|| set_later(agents.is_some(), arguments)),
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
-    yields::leave_out(&mut libraries, rank, &shape);
+    sched_yield::leave_out(&mut libraries, rank, &shape);
     preload::into_command(&mut launch, &libraries, rest.len(), preload::inherited());
     let holder = match &mounts {
         Some(mounts) => mounts.begin(&mut launch, arguments.dry_run)?,
@@ -156,7 +158,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         }
     };
     Ok(Job {
-        caution: caution::of(mpi, &arguments.transport, &shape),
+        caution: known_problems::of(mpi, &arguments.transport, &shape),
         shm_advice: shm.advice(mpi, &arguments.transport, ranks),
         chosen,
         launch,
@@ -212,7 +214,7 @@ fn settings(
     let mut settings = transport::settings(mpi, transport, shape)?;
     limits::spare_files(&mut settings, mpi);
     if let Some(spread) = spread {
-        spread::add(&mut settings, mpi, spread);
+        several_hosts::add(&mut settings, mpi, spread);
         let most = spread.most();
         inject_size::add(&mut settings.ranks, mpi.family, transport, most, rank);
     }

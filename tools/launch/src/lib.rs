@@ -22,27 +22,28 @@
 //!   many ranks find a core.
 //! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks,
 //!   `remote_shell` is the way there (ssh or what takes its place), `node_agents` starts a
-//!   `node_agent` on each and speaks `agent_protocol` with it, with a `heartbeat`, `spread` tells
-//!   each MPI; `machines` finds hosts that are one machine; `inject_size`: what single ranks
-//!   inject.
+//!   `node_agent` on each and speaks `agent_protocol` with it, with a `heartbeat`,
+//!   `several_hosts` tells each MPI; `machines` finds hosts that are one machine;
+//!   `inject_size`: what single ranks inject.
 //! - `transport`: launcher arguments and environment, one file per family. `job` brings all of
 //!   this together.
-//! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
+//! - `calls`: what the program calls that wants another way; `known_problems`: what no setting
+//!   helps.
 //! - `bind`: what binds MPICH's ranks to their cores.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `preloads`: which libraries the ranks preload; `preload`: how. `heap`: memory that receivers
 //!   map (`--heap`).
-//!   `yields`: what waiting ranks do (`--yield`). `collectives`: what serves collectives inside a
-//!   host (`--collectives`).
+//!   `sched_yield`: what waiting ranks do (`--yield`). `collectives`: what serves collectives
+//!   inside a host (`--collectives`).
 //! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`). `mounts`: buckets as folders for the
 //!   job (`--mount`).
 //! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say; `collective_calls`: and what
-//!   became of their collectives; `counted`: numbers in words. `talk`: what is said to the user.
+//!   became of their collectives; `counted`: numbers in words. `stderr`: what is said to the user.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
 //! - `leftovers`, `sessions`: what ranks and daemons that were killed have left in /dev/shm and in
 //!   the folder for temporary files, removed.
-//! - `again`: signals between a job that failed and its next attempt.
+//! - `retries`: signals between a job that failed and its next attempt.
 //! - `limits`: those that a job that failed may have met.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
 //!
@@ -52,7 +53,7 @@
 //!   for the launcher and for the ranks. `rank_arguments`, `rank_environment`, `ranks`: the part of
 //!   the ranks.
 //! - `exec` becomes the program, `env` prints the variables. `started`: which rank this is;
-//!   `above`: the launcher's process; `rank_mpi`: the program's MPI; `pmi`: whether that
+//!   `launcher_process`: the launcher's process; `rank_mpi`: the program's MPI; `pmi`: whether that
 //!   understands the launcher.
 //! - `slurm_start`: how ranks start inside an allocation of Slurm; `slurm`: `weft run` there.
 //!
@@ -60,14 +61,11 @@
 //! what a run would see.
 #![forbid(unsafe_code)]
 
-mod above;
-mod again;
 pub mod agent_protocol;
 pub mod arguments;
 pub mod bind;
 pub mod binding;
 pub mod calls;
-mod caution;
 pub mod choose;
 pub mod collective_calls;
 pub mod collectives;
@@ -88,7 +86,9 @@ pub mod hosts;
 mod inject_size;
 mod job;
 pub mod job_key;
+mod known_problems;
 mod launcher_options;
+mod launcher_process;
 pub mod leftovers;
 pub mod limits;
 pub mod linkage;
@@ -112,7 +112,10 @@ mod rank_mpi;
 mod ranks;
 pub mod remote_shell;
 pub mod report;
+mod retries;
+pub mod sched_yield;
 mod sessions;
+pub mod several_hosts;
 pub mod shell;
 pub mod signals;
 mod slurm;
@@ -120,19 +123,16 @@ pub mod slurm_start;
 pub mod slurm_version;
 mod spec;
 mod spelling;
-pub mod spread;
 mod started;
+mod stderr;
 pub mod supervise;
-mod talk;
 pub mod transport;
-pub mod yields;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use again::{Attempt, Between};
 use arguments::Arguments;
 use fault::Fault;
 pub use job::Check;
@@ -141,9 +141,10 @@ use leftovers::Leftovers;
 use node_agents::NodeAgents;
 use outcome::{Record, Usage};
 use report::{Collector, Report, Summary};
+use retries::{Attempt, Between};
 use sessions::Sessions;
+use stderr::say;
 use supervise::{Elsewhere, Ending, Reason};
-use talk::say;
 use transport::{Shape, Transport};
 
 /// Runs `weft run` with the words that follow it and returns the exit code. `check` is asked about
@@ -167,7 +168,7 @@ pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
     let mut arguments = match spec::arguments(words) {
         Ok(Ok(arguments)) => arguments,
         Ok(Err(fault)) => return refuse(fault),
-        Err(error) => return talk::refusal(&error, "weft run", "weft run -n 4 -- ./code"),
+        Err(error) => return stderr::refusal(&error, "weft run", "weft run -n 4 -- ./code"),
     };
     let run = |arguments: &mut Arguments| {
         arguments.enter()?;

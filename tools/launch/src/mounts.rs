@@ -41,7 +41,7 @@ use weft_os::process;
 use crate::dev_shm;
 use crate::dev_shm::namespace::Namespaces;
 use crate::fault::Fault;
-use crate::talk::say;
+use crate::stderr::say;
 use wants::Wants;
 
 pub use daemon::{PROGRAM, program};

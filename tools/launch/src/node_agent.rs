@@ -41,7 +41,7 @@ pub fn serve() -> u8 {
     match watch() {
         Ok(()) => 0,
         Err(error) => {
-            crate::talk::say!("weft node-agent: {error}");
+            crate::stderr::say!("weft node-agent: {error}");
             1
         }
     }

@@ -2,7 +2,7 @@
 //! How many ranks each host gets: a pure decision from the hosts' slots, `-n` and `--ppn`.
 //!
 //! Called by `lib.rs` with the list of `hosts.rs`; what it decides is told to each MPI by
-//! `spread.rs`.
+//! `several_hosts.rs`.
 
 use crate::fault::Fault;
 use crate::hosts::Host;

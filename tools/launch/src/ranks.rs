@@ -18,7 +18,9 @@ use crate::rank_arguments::RankArguments;
 use crate::rank_environment::RankProgram;
 use crate::started::Started;
 use crate::transport::{self, Shape, Transport, openmpi_rules};
-use crate::{above, caution, inject_size, pmi, preloads, provider, rank_mpi, yields};
+use crate::{
+    inject_size, known_problems, launcher_process, pmi, preloads, provider, rank_mpi, sched_yield,
+};
 
 /// Where a process is: in a job that a launcher has started, or in none.
 #[derive(Debug)]
@@ -36,7 +38,9 @@ impl Place {
     /// `Fault::Usage` where a launcher's variable holds no number.
     pub fn of_this_process() -> Result<Self, Fault> {
         let started = Started::of_this_process()?;
-        let launcher = started.as_ref().map(|rank| above::launcher(rank.variable));
+        let launcher = started
+            .as_ref()
+            .map(|rank| launcher_process::launcher(rank.variable));
         Ok(Self { started, launcher })
     }
 
@@ -51,7 +55,7 @@ impl Place {
     /// # Errors
     /// As [`rank_mpi::of`], and `Fault::Mismatch` where that MPI does not understand the launcher.
     pub fn mpi(&self, asked: &MpiChoice, program: &Program) -> Result<Chosen, Fault> {
-        let folder = self.launcher.and_then(above::folder_of);
+        let folder = self.launcher.and_then(launcher_process::folder_of);
         let starter = self.started.as_ref().map(|rank| rank.by);
         let chosen = rank_mpi::of(asked, program, starter, folder.as_deref())?;
         if let Some(started) = &self.started {
@@ -66,7 +70,7 @@ impl Place {
         let started = self.started.as_ref();
         Standing {
             local_ranks: started.and_then(|rank| rank.local_size).unwrap_or(1),
-            cores: self.launcher.map_or(1, above::cores_of),
+            cores: self.launcher.map_or(1, launcher_process::cores_of),
             spread: started.is_some_and(Started::is_spread),
             ranks: started.and_then(|rank| rank.size),
         }
@@ -146,10 +150,10 @@ pub fn ready(
         library_path: library_path.as_deref(),
     };
     program.complete(&mut environment, mpi)?;
-    yields::leave_out(&mut libraries, rank, &shape);
+    sched_yield::leave_out(&mut libraries, rank, &shape);
     preload::add(&mut environment, &libraries, preload::inherited());
     Ok(Ready {
-        caution: caution::of(mpi, &weft, &shape),
+        caution: known_problems::of(mpi, &weft, &shape),
         environment,
     })
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The remote shell: the program that runs a command on another host, ssh or what takes its place.
 //!
-//! Called by `lib.rs`. `spread.rs` names it to the MPI's launcher, which starts its own daemons
-//! through it; `node_agents.rs` starts the node agents through it.
+//! Called by `lib.rs`. `several_hosts.rs` names it to the MPI's launcher, which starts its own
+//! daemons through it; `node_agents.rs` starts the node agents through it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

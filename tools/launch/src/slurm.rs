@@ -18,7 +18,7 @@ use crate::mpi_choice::MpiChoice;
 use crate::rank_arguments::{Collectives, Heap, Yield};
 use crate::shell::quote;
 use crate::slurm_start::{self, Decided};
-use crate::talk::say;
+use crate::stderr::say;
 use crate::transport::Transport;
 use crate::{job_key, mounts, program};
 

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::hosts;
 use crate::limits;
 use crate::rank_arguments::Variable;
-use crate::talk::say;
+use crate::stderr::say;
 
 /// The arguments from the words of the command line, and from the job file that they name.
 ///

@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 
 use crate::node_agents::Loss;
 use crate::signals::{self, Arrival, Watch};
-use crate::talk::say;
+use crate::stderr::say;
 
 /// How long the launcher has to end its ranks in its own way. Chosen: Hydra and PRRTE need well
 /// below one second.

@@ -30,7 +30,7 @@ use crate::mounts::word::{self, ENDED, Word};
 use crate::mounts::{START, UNPUBLISHED, checked, stream};
 use crate::outcome::killed_by;
 use crate::signals::{self, Watch};
-use crate::talk::say;
+use crate::stderr::say;
 
 /// How often a keeper is looked for again that ended before it answered. Chosen: one ends when its
 /// ranks have, so the next is of this rank's making.

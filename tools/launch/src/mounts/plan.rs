@@ -18,7 +18,7 @@ use crate::mounts::nodes::Nodes;
 use crate::mounts::wants::Wants;
 use crate::mounts::{ENTER, JOIN, variables};
 use crate::rank_arguments::Variable;
-use crate::talk::say;
+use crate::stderr::say;
 use crate::transport::Settings;
 
 /// What is mounted for a job, and how the ranks come to it.

@@ -13,7 +13,7 @@ use clap::error::ErrorKind;
 /// `eprintln!`, but whole and never a reason to fail.
 macro_rules! say {
     ($($words:tt)*) => {
-        $crate::talk::line(&mut std::io::stderr(), format_args!($($words)*))
+        $crate::stderr::line(&mut std::io::stderr(), format_args!($($words)*))
     };
 }
 pub(crate) use say;
