@@ -215,6 +215,13 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
+    /// The usual timing, and a remote of which one round trip is known: 10 us.
+    fn measured() -> (Timing, RoundTrip) {
+        let mut round_trip = RoundTrip::default();
+        round_trip.sample(Nanos(10_000));
+        (Config::default().timing, round_trip)
+    }
+
     #[test]
     fn the_time_out_follows_round_trips_and_never_falls_below_its_floor() {
         let timing = Config::default().timing;
@@ -234,9 +241,7 @@ mod tests {
 
     #[test]
     fn unanswered_time_outs_double_up_to_the_ceiling_and_an_answer_resets_them() {
-        let timing = Config::default().timing;
-        let mut round_trip = RoundTrip::default();
-        round_trip.sample(Nanos(10_000));
+        let (timing, mut round_trip) = measured();
         let first = round_trip.rto_ns(&timing, Nanos::ZERO);
         for times in [1, 1, 1, 2, 4, 4, 4, 4, 4, 8, 16] {
             let rto_ns = round_trip.rto_ns(&timing, Nanos::ZERO);
@@ -260,9 +265,7 @@ mod tests {
 
     #[test]
     fn time_outs_from_the_third_in_a_row_on_are_late_by_half_at_most_and_earlier_ones_are_not() {
-        let timing = Config::default().timing;
-        let mut round_trip = RoundTrip::default();
-        round_trip.sample(Nanos(10_000));
+        let (timing, mut round_trip) = measured();
         let first = round_trip.rto_ns(&timing, Nanos::ZERO);
         for (chance, least, most) in [(0, 1000, 1000), (1 << 15, 1249, 1250), (65_535, 1499, 1500)]
         {
@@ -287,9 +290,7 @@ mod tests {
 
     #[test]
     fn a_remote_that_answers_late_is_asked_late_but_not_later_than_it_can_be() {
-        let timing = Config::default().timing;
-        let mut round_trip = RoundTrip::default();
-        round_trip.sample(Nanos(10_000));
+        let (timing, mut round_trip) = measured();
         assert_eq!(round_trip.tail_ns(&timing, Nanos::ZERO), Nanos(40_000));
         for _ in 0..100 {
             round_trip.on_answer(Nanos(1_000_000));
