@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define CALL(name) (case_number % 4 ? MPI_##name : PMPI_##name)
-enum { COMMUNICATORS = 6, ROOM = 1 << 21, RANKS = 64 };
+enum { COMMUNICATORS = 6, ROOM = 1 << 21, RANKS = 64, INTEL_SEGMENT_BYTES = 16384 };
 
 static uint64_t shared_state, own_state;
 
@@ -91,6 +91,10 @@ static int length(int ranks) {
 static void broadcast(MPI_Comm communicator, int rank, int ranks) {
     struct type type = types[below(type_count)];
     int count = length(ranks), root = below(ranks), derive = below(4) == 0;
+    /* Beyond 16 KiB Intel MPI 2021.18 now and then delivers wrong bytes to more than two ranks
+     * (docs/conformance.md). */
+    int most = INTEL_SEGMENT_BYTES / (int)type.bytes;
+    if (is_intel && ranks > 2 && count > most) count = most;
     size_t bytes = count * type.bytes;
     fill(ours, bytes, 0);
     memcpy(theirs, ours, bytes);
