@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Judges of the packages, what `make check-packages` runs after `make packages`: lintian; the Debian
-# package installed, used and purged in a root of its own; the wheel by auditwheel, and installed by
-# pip beside an MPI; the modulefile by Lmod; the Spack recipe.
+# Tests of the packages; `make check-packages` runs them after `make packages`. They run lintian;
+# install, use and purge the Debian package in a root file system of its own; check the wheel with
+# auditwheel, and install it with pip beside an MPI; load the modulefile with Lmod; and check the
+# Spack recipe.
 # Usage: packaging/check.sh [deb|wheel|lmod|spack...]
 #
-# The root is an overlay over this machine's, in a mount namespace: what is done there never reaches
-# the machine. It takes root. Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N
-# skipped`.
+# The root file system is an overlay over this machine's, in a mount namespace, so nothing that is
+# done there reaches the machine. It needs root. Prints `ok`, `not ok` or `skip`, ends with `N
+# passed, N failed, N skipped`.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 ROOT=$PWD

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Makes the Debian package from dist/, by cargo-deb; builds nothing. Usage: packaging/deb.sh, which
-# prints the path of the package. Where `make build-mount` put the bucket mount into dist/, the
-# package has it. tools/weft/Cargo.toml says what stands in its control file.
+# Makes the Debian package from dist/ with cargo-deb; compiles nothing. Usage: packaging/deb.sh,
+# which prints the path of the package. If `make build-mount` put the bucket mount into dist/, the
+# package contains it. tools/weft/Cargo.toml has the content of its control file.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [ -x dist/bin/weft ] || { echo 'deb.sh: dist/ is empty; run `make build` first' >&2; exit 1; }

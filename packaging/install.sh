@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Copies what `make build` made in dist/ to a prefix, and takes it away again. No compiler, no
+# Copies what `make build` made in dist/ to a prefix, and removes it again. Needs no compiler and no
 # network. Usage: packaging/install.sh install|uninstall, with PREFIX (/usr/local) and
-# DESTDIR (none) in the environment; a package's build names a DESTDIR, in front of the prefix.
+# DESTDIR (none) in the environment; the build of a package names a DESTDIR, in front of the prefix.
 #
-# A list of what was put there, and of the folders that were made for it, lies in
-# lib/weft/installed-files. By it an update takes away what it no longer has, and uninstall removes
-# what is there, whatever the checkout has become since.
+# lib/weft/installed-files lists the installed files, and the folders that were made for them. From
+# this list an update removes files that it no longer has, and uninstall removes everything, even if
+# the checkout has changed since.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,7 +21,7 @@ esac
 prefix=${PREFIX:-/usr/local}
 [[ $prefix == /* ]] || die "PREFIX is \"$prefix\"; it must be an absolute path"
 root=${DESTDIR:-}${prefix%/}
-[ -n "$root" ] || die 'PREFIX is "/"; name a folder, as /usr/local'
+[ -n "$root" ] || die 'PREFIX is "/"; name a folder, such as /usr/local'
 list=lib/weft/installed-files
 files=() folders=()
 
@@ -39,7 +39,9 @@ make_folder() {
     folders+=("$place")
 }
 
-no_room() { die "cannot write $1; a prefix of your own, as PREFIX=\$HOME/.local, needs no root"; }
+no_room() {
+    die "cannot write $1; a prefix of your own, such as PREFIX=\$HOME/.local, needs no root"
+}
 
 # put PLACE: by rename, so that a running job keeps the file that it mapped.
 put() {
@@ -58,7 +60,7 @@ read_list() {
     [ -f "$root/$list" ] || return 0
     while read -r kind place; do
         [[ -n $place && $place != /* && /$place/ != */../* ]] ||
-            die "$root/$list has a line that is not of this script: $kind $place"
+            die "$root/$list has a line that is not of this script: $kind $place; remove it"
         case $kind in
         file) old_files+=("$place") ;;
         folder) old_folders+=("$place") ;;
@@ -88,7 +90,7 @@ install_files() {
 
 uninstall_files() {
     local place
-    [ -f "$root/$list" ] || die "$root/$list is not there, so nothing was installed below $root"
+    [ -f "$root/$list" ] || die "$root/$list is not there, so nothing was installed in $root"
     read_list
     for place in "${old_files[@]}"; do rm -f "$root/$place"; done
     for place in "${old_folders[@]}"; do

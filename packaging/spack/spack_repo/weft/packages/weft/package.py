@@ -26,7 +26,7 @@ class Weft(CargoPackage):
 
 
 class CargoBuilder(cargo.CargoBuilder):
-    """Weft is a command and its libraries, which `cargo install` would leave out."""
+    """Weft is a command with its libraries; `cargo install` would leave out the libraries."""
 
     @property
     def build_args(self):
