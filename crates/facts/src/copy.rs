@@ -30,7 +30,7 @@ method!(
 method!(
     PIPELINED,
     "pipelined",
-    "the sender fills chunks of the receiver's while the receiver empties them"
+    "the sender fills chunks in the receiver's region while the receiver empties them"
 );
 method!(
     PIPELINED_NON_TEMPORAL,
@@ -40,7 +40,7 @@ method!(
 method!(
     MAPPED,
     "mapped",
-    "the receiver copies out of what the sender shares, which it has mapped"
+    "the receiver copies out of memory that the sender shares and the receiver has mapped"
 );
 method!(
     MAPPED_NON_TEMPORAL,
@@ -50,7 +50,7 @@ method!(
 method!(
     COOPERATIVE,
     "cooperative",
-    "the receiver reads the sender's memory while the sender writes the receiver's"
+    "the receiver reads the sender's memory while the sender writes the receiver's memory"
 );
 
 /// All methods. Endpoints publish them by their place here, from 1 on; 0 is not known

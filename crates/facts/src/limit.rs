@@ -92,8 +92,8 @@ pub const ALL: [Limit; 13] = [
         name: "waiting sends",
         value: WAITING_BYTES as u64,
         unit: Unit::Bytes,
-        meaning: "memory that all sends of one endpoint take while they wait for room; beyond it \
-                  FI_EAGAIN",
+        meaning: "memory that all sends of one endpoint together may take while they wait for \
+                  room; further ones are refused with FI_EAGAIN",
     },
     Limit {
         name: "pieces",
@@ -139,7 +139,7 @@ pub const ALL: [Limit; 13] = [
         name: "addresses for a remote",
         value: REMOTE_BYTES as u64,
         unit: Unit::Bytes,
-        meaning: "about 6.2 MiB of addresses that an endpoint maps besides for each remote of \
-                  this host with which it exchanges messages",
+        meaning: "about 6.2 MiB of addresses that an endpoint also maps for each remote of this \
+                  host with which it exchanges messages",
     },
 ];

@@ -17,10 +17,10 @@ pub enum Values {
     Number(Range),
     /// One of these words; the first holds where none is set.
     Words(&'static [&'static str]),
-    /// Names of network interfaces or addresses of this machine, with commas between: at most so
+    /// Names of network interfaces or addresses of this machine, separated by commas: at most so
     /// many.
     Interfaces(usize),
-    /// The absolute path of a folder that is there.
+    /// The absolute path of an existing folder.
     Folder,
     /// A job key, which is never shown.
     Key,
@@ -85,7 +85,7 @@ pub const ENCRYPT: Parameter = Parameter {
     key: c"encrypt",
     values: Values::Words(&["0", "1"]),
     default: "0",
-    meaning: "encrypt what goes to other hosts with the job's key",
+    meaning: "1: encrypt what is sent to other hosts, under the job's key",
     since: "0.1.0",
 };
 
@@ -96,8 +96,8 @@ pub const INTERFACE: Parameter = Parameter {
     values: Values::Interfaces(INTERFACES),
     default: "the first that is up and not loopback, and up to 3 others of the same kind, speed \
               and MTU",
-    meaning: "network interfaces, or their addresses, to use together; the first one gives an \
-              endpoint its address where the application names none",
+    meaning: "network interfaces, or their addresses, to use together; an endpoint gets the \
+              address of the first one, unless the application names an address",
     since: "0.1.0",
 };
 
@@ -127,10 +127,10 @@ pub const JOB_KEY: Parameter = Parameter {
     variable: "FI_WEFT_JOB_KEY",
     key: c"job_key",
     values: Values::Key,
-    default: "none (only processes on this host can talk to each other), unless there is a key \
-              file or FI_WEFT_TRUST_NETWORK is 1",
-    meaning: "the key by which the processes of a job know each other between hosts; weft run \
-              makes one for each job",
+    default: "none: Weft talks only to processes of this host, unless there is a key file or \
+              FI_WEFT_TRUST_NETWORK=1",
+    meaning: "the key that all processes of a job have; between hosts they accept messages only \
+              from processes with the same key; weft run makes one for each job",
     since: "0.1.0",
 };
 
@@ -140,7 +140,7 @@ pub const JOB_KEY_FILE: Parameter = Parameter {
     key: c"job_key_file",
     values: Values::KeyFile,
     default: "none",
-    meaning: "file with the job's key, where FI_WEFT_JOB_KEY is not set",
+    meaning: "file with the job's key, if FI_WEFT_JOB_KEY is not set",
     since: "0.1.0",
 };
 
@@ -150,8 +150,8 @@ pub const REGION_DIRECTORY: Parameter = Parameter {
     key: c"region_dir",
     values: Values::Folder,
     default: "none (anonymous memory)",
-    meaning: "folder for the nameless files that hold shared memory, where memfd_create is not \
-              wanted",
+    meaning: "folder for files without a name that hold the shared memory; for use where \
+              memfd_create is not wanted",
     since: "0.1.0",
 };
 
@@ -161,9 +161,9 @@ pub const REPORT: Parameter = Parameter {
     key: c"report",
     values: Values::Socket,
     default: "no report",
-    meaning: "1: when rank 0 ends, it says in one line on stderr what Weft carried for it; else \
-              the abstract unix socket to which each endpoint reports: that it is open, and what \
-              it has counted when it closes; weft run sets it",
+    meaning: "1: when rank 0 ends, it says in one line on stderr what Weft carried for it; any \
+              other value: the abstract unix socket to which each endpoint reports when it \
+              opens, and what it has counted when it closes; weft run sets it",
     since: "0.1.0",
 };
 
@@ -197,7 +197,7 @@ pub const TRUST_NETWORK: Parameter = Parameter {
     values: Values::Words(&["0", "1"]),
     default: "0",
     meaning: "1: talk to other hosts without a job key, because everybody on the network is \
-              trusted; 0, and no key: talk to processes of this host alone",
+              trusted; 0 without a key: talk only to processes of this host",
     since: "0.1.0",
 };
 
@@ -251,10 +251,10 @@ impl Values {
             Self::Words([others @ .., last]) => format!("{} or {last}", others.join(", ")),
             Self::Words([]) => String::new(),
             Self::Interfaces(most) => format!(
-                "names of network interfaces or addresses of this machine, with commas between, \
+                "names of network interfaces or addresses of this machine, separated by commas, \
                  at most {most}"
             ),
-            Self::Folder => "the absolute path of a folder that is there".to_owned(),
+            Self::Folder => "the absolute path of an existing folder".to_owned(),
             Self::Key => "64 random hexadecimal digits (openssl rand -hex 32)".to_owned(),
             Self::KeyFile => {
                 "a file with 64 random hexadecimal digits that nobody else may read (chmod 600)"

@@ -63,7 +63,7 @@ fn page() -> String {
     }
     page.push_str(
         "\n## Copy methods inside a host\n\n\
-         How the receiver of a message by rendezvous has it copied. `weft info` and `weft top`\n\
+         How the payload of a message by rendezvous is copied. `weft info` and `weft top`\n\
          name the one that is taken now, by length.\n\n\
          | method | what happens |\n|---|---|\n",
     );
