@@ -9,7 +9,7 @@ use weft_contract::{PostError, RouteErrorKind, TransferError};
 /// What went wrong. The name in parentheses is the libfabric error it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// Nothing there, or no room just now: make progress and try again (FI_EAGAIN).
+    /// Nothing to return, or no room, at the moment: make progress and try again (FI_EAGAIN).
     Again,
     /// The next entry of the queue is an error; read it with `read_error` (FI_EAVAIL).
     ErrorAvailable,
@@ -19,17 +19,19 @@ pub enum Error {
     NoSuch,
     /// The object is still in use by another (FI_EBUSY).
     Busy,
-    /// The endpoint is not enabled yet, or is and must not be (FI_EOPBADSTATE).
+    /// The endpoint is not enabled yet; or it is enabled, and the call must come before that
+    /// (FI_EOPBADSTATE).
     BadState,
     /// The endpoint lacks the binding that the call needs (FI_ENOCQ, FI_ENOAV).
     NotBound,
-    /// The message is longer than the limit for its form: that of inject, or 1 TiB (FI_EMSGSIZE).
+    /// The message is longer than the limit of the call: the inject limit, or 1 TiB (FI_EMSGSIZE).
     TooLong,
-    /// The place for the answer is too small (FI_ETOOSMALL).
+    /// The buffer for the answer is too small (FI_ETOOSMALL).
     TooSmall,
     /// A peek found no message (FI_ENOMSG).
     NoMessage,
-    /// The receive was shorter than its message; what fits was delivered (FI_ETRUNC).
+    /// The receive buffer was shorter than the message; the part that fits was delivered
+    /// (FI_ETRUNC).
     Truncated,
     /// The operation was canceled (FI_ECANCELED).
     Canceled,
@@ -56,25 +58,25 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Again => "nothing there, or no room, just now",
+            Self::Again => "nothing to return, or no room, at the moment",
             Self::ErrorAvailable => "the next entry of the queue is an error",
             Self::Invalid => "an argument is not valid",
-            Self::NoSuch => "there is nothing of that name",
+            Self::NoSuch => "no such object",
             Self::Busy => "the object is still in use",
             Self::BadState => "the endpoint is not in the state that the call needs",
             Self::NotBound => "the endpoint lacks a binding that the call needs",
-            Self::TooLong => "the message is longer than its form allows",
-            Self::TooSmall => "the place for the answer is too small",
+            Self::TooLong => "the message is longer than the limit for this call",
+            Self::TooSmall => "the buffer for the answer is too small",
             Self::NoMessage => "no message matches",
             Self::Truncated => "the message is longer than the receive buffer",
             Self::Canceled => "the operation was canceled",
-            Self::Unsupported => "not offered",
+            Self::Unsupported => "not supported",
             Self::AddressInUse => "the address is in use",
             Self::AddressNotAvailable => "the address does not belong to this host",
             Self::NoResources => "the system refused memory or descriptors",
             Self::KeyInUse => "a region has this key already",
             Self::KeyRejected => "the key names no region of the remote",
-            Self::AccessDenied => "the region may not be accessed so",
+            Self::AccessDenied => "the region does not permit this access",
             Self::OutOfRange => "the range reaches beyond the region",
             Self::Transfer(error) => return error.fmt(f),
         })

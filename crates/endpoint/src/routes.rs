@@ -85,7 +85,7 @@ impl<F: Route, O: Route> Routes<F, O> {
     fn unreachable(&mut self, remote: RemoteId) -> PostError {
         if !std::mem::replace(&mut self.told_unreachable, true) {
             (self.report)(&format!(
-                "remote {} is on another host, and this process talks only to its own. {}",
+                "remote {} is on another host, and this process talks only to its own host. {}",
                 remote.0, self.way_out
             ));
         }

@@ -74,7 +74,10 @@ pub fn count_code(result: Result<usize, Error>) -> isize {
 /// number may blur.
 const WORDS: [(Error, &CStr); 13] = [
     (Error::KeyRejected, c"the key names no region of the remote"),
-    (Error::AccessDenied, c"the region may not be accessed so"),
+    (
+        Error::AccessDenied,
+        c"the region does not permit this access",
+    ),
     (Error::OutOfRange, c"the range reaches beyond the region"),
     (
         Error::Truncated,
@@ -112,7 +115,8 @@ const WORDS: [(Error, &CStr); 13] = [
     ),
 ];
 
-/// The provider's own number for an error, counted from 1; 0 if libfabric's number says it all.
+/// The provider's own number for an error, counted from 1; 0 if libfabric's number tells
+/// everything.
 pub fn provider_number(error: Error) -> c_int {
     WORDS
         .iter()
@@ -130,8 +134,8 @@ pub fn words(provider_number: c_int) -> &'static CStr {
         .map_or(c"no further detail", |(_, words)| words)
 }
 
-/// The answer of the strerror calls: the words, also copied to the application's buffer as far as
-/// it reaches.
+/// The result of the strerror calls: the text, which is also copied into the application's buffer
+/// as far as it fits.
 ///
 /// # Safety
 /// `buffer` must be null or writable for `length_bytes`.
@@ -154,7 +158,7 @@ pub unsafe fn describe(
     buffer
 }
 
-/// `fi_cq_strerror` and `fi_eq_strerror`: `F` is the queue, which is not looked at.
+/// `fi_cq_strerror` and `fi_eq_strerror`. `F` is the type of the queue, which is not read.
 ///
 /// # Safety
 /// The buffer must be null or writable for its length.

@@ -13,9 +13,9 @@ use weft_os::interface::{self, InterfaceAddress};
 /// Why a list of interfaces cannot be used, in words to follow "but".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unusable {
-    /// One of them is not here; this is what there is.
+    /// This machine lacks one of them; these are the interfaces that it has.
     NotHere(String),
-    /// So many are too many.
+    /// There are this many, which is too many.
     TooMany(usize),
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Unusable {
         match self {
             Self::NotHere(known) => write!(
                 formatter,
-                "this machine has {known}: name some of them, with commas between"
+                "this machine has {known}: name some of them, separated by commas"
             ),
             Self::TooMany(count) => write!(
                 formatter,
@@ -34,16 +34,16 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// What the user named, in that order: of each interface its addresses, IPv4 first. Empty if
-/// nothing was named.
+/// The interfaces that the user named, in that order: the addresses of each, IPv4 first. Empty if
+/// the user named none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interfaces {
     named: Vec<Vec<IpAddr>>,
 }
 
 impl Interfaces {
-    /// From a list of names or addresses with commas between; the first is the one that endpoints
-    /// are known by.
+    /// Reads a list of names or addresses, separated by commas. Endpoints get the address of the
+    /// first one.
     ///
     /// # Errors
     /// What is wrong with the list.
@@ -74,7 +74,7 @@ impl Interfaces {
         !self.named.is_empty()
     }
 
-    /// The address to use of those that were named: the first that is wanted.
+    /// The first of the named addresses for which `wanted` is true.
     pub fn first(&self, wanted: impl Fn(&IpAddr) -> bool) -> Option<IpAddr> {
         self.named.iter().flatten().copied().find(wanted)
     }

@@ -39,7 +39,8 @@ pub enum RouteWish {
 pub struct Settings {
     /// Longest message of an inject call in bytes.
     pub inject_size_bytes: usize,
-    /// The network interfaces to use; the first one's address where the application names none.
+    /// The network interfaces to use. If the application names no address, an endpoint gets that of
+    /// the first one.
     pub interfaces: Interfaces,
     /// Whether large messages may be fetched from the sender's memory.
     pub single_copy: SingleCopy,
@@ -47,12 +48,12 @@ pub struct Settings {
     pub region_directory: Option<PathBuf>,
     /// Which remotes are reached through shared memory.
     pub route: RouteWish,
-    /// How long a remote on another host may be silent while something is expected of it.
+    /// How long a remote on another host may be silent while an answer from it is expected.
     pub dead_after: Duration,
-    /// The abstract unix datagram socket that hears what each endpoint has carried; `None` for
-    /// nobody.
+    /// The abstract unix datagram socket to which each endpoint reports what it has carried; `None`
+    /// for no report.
     pub report: Option<String>,
-    /// Who is trusted between hosts.
+    /// Which processes on other hosts are trusted.
     pub trust: Trust,
 }
 
@@ -73,8 +74,8 @@ const ROUTE_WORDS: [(&str, RouteWish); 3] = [
 /// The values of FI_WEFT_TRUST_NETWORK and FI_WEFT_ENCRYPT.
 const YES_OR_NO: [(&str, bool); 2] = [("0", false), ("1", true)];
 
-/// Announces all parameters to the host, but the key: the host logs the values that it reads.
-/// Setup.
+/// Announces all parameters to libfabric, except the key, because libfabric logs the values that it
+/// reads. Setup.
 pub fn define(provider: *const FiProvider) {
     for parameter in parameter::ALL.into_iter().filter(|one| !one.is_secret()) {
         define_one(provider, parameter);
@@ -156,14 +157,14 @@ fn read() -> Result<Settings, Refused> {
     })
 }
 
-/// Who wants datagrams for everything must say whom to trust: told here, before a job starts that
+/// FI_WEFT_ROUTE=srd needs a key or trust in the network. Says so here, before a job starts that
 /// could send nothing.
 fn check_route(route: RouteWish, trust: &Trust) -> Result<(), Refused> {
     if route == RouteWish::Datagrams && !trust.reaches_hosts() {
         let name = parameter::ROUTE.variable;
         return Err(Refused(format!(
-            "{name} is \"srd\", so that all goes by datagrams, but nothing says who may take part. \
-             {WAYS_OUT} Else unset {name}."
+            "{name} is \"srd\", which sends everything by datagrams, but there is no job key. \
+             {WAYS_OUT} Or unset {name}."
         )));
     }
     Ok(())

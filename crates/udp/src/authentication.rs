@@ -43,7 +43,7 @@ impl PacketAuthentication {
                 Ok(Choice::Protected(protection)) => Some(protection),
                 Ok(Choice::SameHostOnly) => {
                     return Err(OpenError::Setting(format!(
-                        "there is no job key, so other hosts cannot be talked to. {}",
+                        "there is no job key, so this process cannot talk to other hosts. {}",
                         weft_seal::trust::WAYS_OUT
                     )));
                 }

@@ -19,12 +19,12 @@ pub struct RouteSettings<S> {
 pub struct Settings<F, O> {
     /// The first route.
     pub first: RouteSettings<F>,
-    /// The others, in order of preference, at most [`ROUTE_LIMIT`] - 1; none leaves only remotes
-    /// that the first one serves.
+    /// The others, in order of preference, at most [`ROUTE_LIMIT`] - 1. Without others, only
+    /// remotes that the first route serves can be reached.
     pub others: Vec<RouteSettings<O>>,
     /// Tells the user why a remote cannot be reached, in one sentence, once.
     pub report: fn(&str),
-    /// What would have to be done for more routes to be open: ends that sentence.
+    /// What the user must do so that more routes are open; follows that sentence.
     pub way_out: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl<F, O> Settings<F, O> {
             return Err(RouteError {
                 kind: RouteErrorKind::Invalid,
                 words: format!(
-                    "an endpoint with {} routes, of at most {ROUTE_LIMIT}: open fewer",
+                    "an endpoint cannot have {} routes, only {ROUTE_LIMIT}: open fewer",
                     self.others.len() + 1
                 ),
             });
