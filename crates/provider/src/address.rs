@@ -18,7 +18,7 @@ use crate::parameters::Settings;
 /// Bytes of the longer of the two forms.
 pub const LONGEST_BYTES: usize = size_of::<libc::sockaddr_in6>();
 
-/// An address as C has it: its bytes, and how many of them count.
+/// An address in C's form: its bytes, and how many of them are used.
 #[derive(Clone, Copy, Debug)]
 pub struct RawAddress {
     bytes: [u8; LONGEST_BYTES],
@@ -152,7 +152,7 @@ pub fn resolve(node: Option<&CStr>, service: Option<&CStr>, lookup: Lookup) -> O
     address
 }
 
-/// The local address from which packets to `target` would leave. No packet is sent.
+/// The local address from which packets to `target` would be sent. No packet is sent.
 pub fn local_towards(target: SocketAddr) -> Option<IpAddr> {
     let any: IpAddr = if target.is_ipv4() {
         Ipv4Addr::UNSPECIFIED.into()
@@ -204,8 +204,9 @@ pub fn default_for(address: IpAddr, settings: &Settings) -> IpAddr {
     default_address(family, settings)
 }
 
-/// The address of a server that names its port and no node: nobody in particular, so that it is
-/// reached under every address of this host, unless the user chose one.
+/// The address of a server that names a port and no node. It is the wildcard address, so that
+/// clients reach the server under every address of this host; if the user chose an address, it is
+/// that one.
 pub fn for_server(local: &SocketAddr, family: i32, settings: &Settings) -> IpAddr {
     if local.port() == 0 || settings.interfaces.are_named() {
         return default_address(family, settings);
@@ -216,8 +217,8 @@ pub fn for_server(local: &SocketAddr, family: i32, settings: &Settings) -> IpAdd
     }
 }
 
-/// Copies an address as far as the buffer reaches, and stores how long it is. Answers whether it
-/// fitted.
+/// Copies as much of an address as fits into the buffer, and stores the address's length. Returns
+/// whether all of it fitted.
 ///
 /// # Safety
 /// `buffer` must be null or writable for `*length` bytes, and `length` valid.

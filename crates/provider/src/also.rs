@@ -13,11 +13,12 @@ use crate::waiter::Waiter;
 /// What is called; set once in a process.
 static ALSO: OnceLock<extern "C" fn()> = OnceLock::new();
 
-/// From now on calls a function whenever a completion queue is read that has nothing, in whatever
-/// thread reads it; and now and then when it has something, so that a queue that always has holds
-/// nothing up. Not for queues on which one can sleep: there nobody reads while the others go on.
-/// The function lives as long as the process, does not wait, and may be called by several threads
-/// at a time. The first one stays; answers whether this is it.
+/// Registers a function. From now on each read of a completion queue that finds nothing calls the
+/// function, in the thread that reads. Some reads that find something call it too, so that a queue
+/// that is never empty delays nothing. Queues on which a thread can sleep do not call it: there
+/// nobody reads while the others go on. The function must live as long as the process, and must not
+/// wait. Several threads may call it at the same time. The first function that is registered stays;
+/// returns whether it is this one.
 // SAFETY: a name of our own, which only libweft-mpi.so looks for.
 #[unsafe(no_mangle)]
 extern "C" fn weft_also_when_idle(function: extern "C" fn()) -> bool {
@@ -33,7 +34,8 @@ thread_local! {
     static READS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Answers what a read of a queue answers, and calls the function if that was nothing. Fast path.
+/// Returns the result of a read of a queue, and calls the function if the read found nothing. Fast
+/// path.
 #[inline(always)]
 pub fn unless_idle(waiter: &Waiter, read: isize) -> isize {
     if ALSO.get().is_some() {

@@ -85,7 +85,7 @@ const NONE: Elements = Elements {
     count: 0,
 };
 
-/// The local elements of a call; [`NONE`] of what it does not take.
+/// The local elements of a call; [`NONE`] for each list that the call does not take.
 #[derive(Clone, Copy, Debug)]
 pub struct Lists {
     /// What remote memory is changed with.
@@ -214,7 +214,8 @@ pub fn only(piece: &FiIoc) -> Elements {
     }
 }
 
-/// The range of a call that names one, for as many elements; empty for a type that does not exist.
+/// The range of a call with one range, for this many elements; empty for a type that does not
+/// exist.
 pub fn range(address: u64, key: u64, count: usize, datatype: u32) -> [Range; 1] {
     let size_bytes = Element::of(datatype).map_or(0, Element::size_bytes);
     [Range {
@@ -257,7 +258,7 @@ unsafe fn ranges_of(message: &FiMsgAtomic) -> Result<([Range; RANGE_LIMIT], usiz
     Ok((ranges, count))
 }
 
-/// A call with everything given, and what it brings besides its message.
+/// A call of the form fi_atomicmsg, and the arguments that it has besides its message.
 ///
 /// # Safety
 /// As [`post`]; `message` must be null or as fi_atomicmsg(3) says.

@@ -24,7 +24,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The operation that these numbers name, if calls of this form do it.
+    /// The operation that these numbers name, if calls of this form carry it out.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is none.

@@ -18,7 +18,8 @@ pub struct Range {
 }
 
 impl Range {
-    /// Expands both names. `None` if a name cannot be counted as far as asked.
+    /// Expands both names. `None` if a name cannot be counted up to the number that the call asks
+    /// for.
     ///
     /// # Safety
     /// Both names must be C strings.

@@ -192,14 +192,14 @@ impl<L> Parent for Domain<L> {
 }
 
 impl<L: Lock> Domain<L> {
-    /// Calls `work` with the endpoint crate's domain, alone. Fast path. No other call of this kind
-    /// may happen inside.
+    /// Calls `work` with the endpoint crate's domain, while no other thread uses it. Fast path.
+    /// `work` must not call this again.
     #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
         self.lock.with(work)
     }
 
-    /// The endpoint crate's domain, alone, until the answer is dropped. Fast path.
+    /// The endpoint crate's domain; no other thread uses it until the result is dropped. Fast path.
     ///
     /// # Safety
     /// As for [`Lock::enter`].

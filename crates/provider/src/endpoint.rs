@@ -152,7 +152,8 @@ impl<L: Lock> Endpoint<L> {
         &self.domain
     }
 
-    /// The endpoint crate's domain, alone, and this endpoint's name there. Fast path.
+    /// The endpoint crate's domain, and this endpoint's name there; no other thread uses the domain
+    /// until the result is dropped. Fast path.
     ///
     /// # Safety
     /// As for [`Lock::enter`].

@@ -17,7 +17,7 @@ use crate::offer;
 /// Hints, copied. Where the application gave none, everything is zero, which asks for nothing.
 #[derive(Debug)]
 pub struct Hints {
-    /// The outermost structure; its pointers are not followed any more.
+    /// The outermost structure; its pointers are no longer followed.
     pub info: FiInfo,
     /// The sending side.
     pub transmit: FiTxAttr,

@@ -54,12 +54,13 @@ pub fn knows_peers() -> bool {
 /// Where our `struct fi_provider` lies, once the host has asked for it.
 static PROVIDER: OnceLock<usize> = OnceLock::new();
 
-/// Notes the structure by which the host knows us. Called by prov_ini, before anything else. Setup.
+/// Notes the structure by which libfabric knows this provider. Called by prov_ini, before anything
+/// else. Setup.
 pub fn introduce(provider: *mut FiProvider) {
     PROVIDER.get_or_init(|| provider as usize);
 }
 
-/// The structure by which the host knows us; null before [`introduce`].
+/// The structure by which libfabric knows this provider; null before [`introduce`].
 pub fn provider() -> *mut FiProvider {
     let address = PROVIDER.get().copied();
     address.map_or(std::ptr::null_mut(), |address| address as *mut FiProvider)

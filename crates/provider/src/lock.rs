@@ -14,7 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::routes::Guarded;
 use crate::tables::Tables;
 
-/// Guards a value against calls from several threads; for each kind there are tables of calls.
+/// Guards a value against calls from several threads. Each kind of lock has its own tables of
+/// calls.
 pub trait Lock: Tables + 'static {
     /// Makes a guard around a value.
     ///
@@ -24,17 +25,18 @@ pub trait Lock: Tables + 'static {
     where
         Self: Sized;
 
-    /// The value, for whoever entered.
+    /// Access to the value, for the thread that entered.
     type Entered<'a>: DerefMut<Target = Guarded>;
 
-    /// Gives the value, alone, until the answer is dropped. Fast path: this and not `with`, since
-    /// the compiler puts a closure's code where it is called only if it is short.
+    /// Gives the value to this thread alone, until the result is dropped. The fast path uses this
+    /// and not `with`, because the compiler inlines a closure only if it is short.
     ///
     /// # Safety
     /// This thread must not be inside already.
     unsafe fn enter(&self) -> Self::Entered<'_>;
 
-    /// Calls `work` with the value, alone. `work` must not call `with` on the same guard.
+    /// Calls `work` with the value, while no other thread uses it. `work` must not call `with` on
+    /// the same guard.
     #[inline]
     fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
         // SAFETY: `work` does not come back here (contract), nor did our caller come from there.
@@ -42,7 +44,7 @@ pub trait Lock: Tables + 'static {
         work(&mut entered)
     }
 
-    /// Hears that an endpoint was enabled. Setup.
+    /// Called when an endpoint was enabled. Setup.
     fn learn_transports(&self) {}
 }
 

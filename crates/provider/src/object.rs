@@ -99,7 +99,7 @@ pub unsafe fn class_of(fid: *const Fid) -> Option<usize> {
     unsafe { fid.as_ref() }.map(|fid| fid.fclass)
 }
 
-/// How many objects depend on another one, which must not be closed before them. Setup only.
+/// How many objects depend on another object, which must not be closed before them. Setup only.
 #[derive(Debug, Default)]
 pub struct Dependents(Mutex<usize>);
 
@@ -126,13 +126,13 @@ impl Dependents {
     }
 }
 
-/// What other objects are opened from. It refuses to be closed while any of them is open.
+/// An object from which others are opened. It refuses to be closed while any of them is open.
 pub trait Parent {
     /// Those that are open.
     fn children(&self) -> &Dependents;
 }
 
-/// An object's hold on the one that it was opened from, which stays open as long.
+/// Held by an object: keeps the object from which it was opened open for as long.
 #[derive(Debug)]
 pub struct Held<P: Parent>(*const P);
 
@@ -162,7 +162,7 @@ impl<P: Parent> Drop for Held<P> {
     }
 }
 
-/// A list of open objects, so that pointers that come back in hints can be told from others.
+/// A list of open objects. It tells which pointers in hints are objects of ours.
 #[derive(Debug, Default)]
 pub struct OpenList(Mutex<Vec<usize>>);
 

@@ -24,11 +24,11 @@ const _: () = assert!(ATOMIC_LIMIT_BYTES == limit::ATOMIC_BYTES);
 /// The name under which the provider, its fabric and its domain are known.
 pub const NAME: &std::ffi::CStr = c"weft";
 
-/// The fabric's name for applications that ask for FI_PEER. lnx knows by this name, and by no
-/// other, what reaches only this host and goes first there (specified by its sources).
+/// The fabric's name for applications that ask for FI_PEER. Only by this name does lnx recognise a
+/// provider that reaches this host alone and is to be used first there (specified by its sources).
 pub const PEER_FABRIC: &std::ffi::CStr = c"shm";
-/// Capabilities for other providers, where the running library's Peer API is known. Their bits
-/// meant other things before.
+/// Capabilities for other providers, if this code knows the running library's Peer API. In earlier
+/// versions their bits had other meanings.
 pub fn peer_caps() -> u64 {
     if crate::host::knows_peers() {
         FI_PEER | FI_AV_USER_ID
@@ -61,8 +61,8 @@ pub const CAPS: u64 = TRANSMIT_CAPS | RECEIVE_CAPS | DOMAIN_CAPS;
 /// capabilities).
 pub const SECONDARY_CAPS: u64 =
     FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_FENCE | FI_RMA_EVENT;
-/// Kinds of transfers, each with its directions; an application that names a kind and none of its
-/// directions gets all.
+/// Kinds of transfers, each with its directions. An application that names a kind without a
+/// direction gets all directions.
 pub const DIRECTIONS: [(u64, u64); 2] = [
     (FI_MSG | FI_TAGGED, FI_SEND | FI_RECV),
     (
@@ -77,12 +77,13 @@ pub const TRANSMIT_FLAGS: u64 =
 /// Flags that receives without flags may be given as a default.
 pub const RECEIVE_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 
-/// Order between two endpoints that may be asked for: all there is (docs/one-sided.md, clause 6).
+/// Orders between two endpoints that an application may ask for: all that exist (docs/one-sided.md,
+/// clause 6).
 pub const MESSAGE_ORDER: u64 = FI_ORDER_STRICT | FI_ORDER_RMA | FI_ORDER_ATOMIC;
 /// The order that is reported to applications which do not ask. Chosen: what MPIs look for. Reads
 /// and writes are left out, so that they may take shortcuts.
 pub const MESSAGE_ORDER_REPORTED: u64 = FI_ORDER_SAS | FI_ORDER_ATOMIC;
-/// Longest payload of which one operation sees what another did, as ordered.
+/// Longest payload up to which FI_ORDER_* between one-sided operations holds.
 pub const ORDERED_BYTES: usize = limit::ATOMIC_BYTES;
 
 /// The protocol's number. Chosen: libfabric keeps numbers with the highest bit for providers
@@ -107,8 +108,8 @@ pub const PIECES: usize = limit::PIECES;
 pub const PIECES_REPORTED: usize = 4;
 /// Ranges of remote memory of one operation, at most.
 pub const RANGES: usize = limit::RANGES;
-/// Operations that may be under way, reported to applications that size their windows by it: so
-/// many sends to a remote that takes none are queued.
+/// Operations that may be under way, as reported to applications, which choose their windows by it.
+/// This many sends are queued for a remote that accepts none.
 pub const DEPTH: usize = limit::SEND_DEPTH;
 /// Receives that may be under way, reported to other providers: lnx refuses links that say more
 /// (specified by its sources).
@@ -123,8 +124,8 @@ pub fn threading_is_known(threading: u32) -> bool {
     threading <= FI_THREAD_ENDPOINT
 }
 
-/// Whether a progress model is served: in the application's calls, or by a thread of ours when it
-/// asks for that.
+/// Whether a progress model is served: progress in the application's calls, or by a thread of ours
+/// if the application asks for that.
 pub fn progress_is_served(progress: u32) -> bool {
     matches!(
         progress,

@@ -352,7 +352,7 @@ unsafe extern "C" fn discard<L: Lock>(entry: *mut FiPeerRxEntry) -> c_int {
     }
 }
 
-/// Has an owner learn the sources of its unexpected messages, after addresses were inserted.
+/// Tells an owner the sources of its unexpected messages, after addresses were inserted.
 ///
 /// # Safety
 /// `owner` must be the owner of an open endpoint of a domain with this kind of lock.

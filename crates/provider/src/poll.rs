@@ -36,7 +36,7 @@ pub struct PollSet<L> {
 struct Member {
     fid: *mut Fid,
     on: Waitable,
-    /// Those of the queue or counter, which cannot be closed meanwhile.
+    /// The dependents of the queue or counter, which cannot be closed while it is in a set.
     polls: *const Dependents,
 }
 

@@ -35,10 +35,11 @@ struct Carried {
 
 static CARRIED: Mutex<Option<Carried>> = Mutex::new(None);
 
-/// The process that loaded this library, if it is one that speaks.
+/// The process that loaded this library, if that process prints the line.
 static SPEAKER: OnceLock<Option<u32>> = OnceLock::new();
 
-/// Notes whether this process is to speak: not its children, which end too. Setup.
+/// Notes whether this process prints the line at its end. Its children, which also end, must not.
+/// Setup.
 pub fn begin() {
     SPEAKER.get_or_init(|| {
         let asked = std::env::var_os(REPORT.variable).is_some_and(|value| value == ASKED);
@@ -65,7 +66,7 @@ pub fn add(statistics: &Statistics) {
     }
 }
 
-/// Says it. Called at the process's end, when no other thread uses this library.
+/// Prints the line. Called at the process's end, when no other thread uses this library.
 pub fn end() {
     if !is_speaker() {
         return;

@@ -6,8 +6,8 @@
 
 use std::io::Write;
 
-/// Writes one line, at once: the launcher joins what the ranks write as it comes. A stderr that
-/// cannot be written to is no reason to fail.
+/// Writes one line by one write(2), because the launcher mixes the output of all ranks as it comes.
+/// If stderr cannot be written to, that is no reason to fail.
 pub fn line(text: &str) {
     let _ = std::io::stderr().write_all(format!("weft: {text}\n").as_bytes());
 }

@@ -12,15 +12,16 @@ use crate::address::default_address;
 use crate::parameters::{RouteWish, Settings};
 use crate::report;
 
-/// The routes of an endpoint, in order of preference. One more is a crate that implements
-/// [`weft_contract::Route`] and its type here (two others are an [`Either`](routes::Either)).
+/// The routes of an endpoint, in order of preference. To add a route, write a crate that implements
+/// [`weft_contract::Route`], and name its type here (two others are an [`Either`](routes::Either)).
 pub type Route = Routes<shm::Transport, srd::Transport>;
 /// What they count.
 pub type Statistics = weft_endpoint::Statistics<<Route as weft_contract::Route>::Statistics>;
 /// The endpoint crate's domain with such endpoints.
 pub type Guarded = Domain<Route>;
 
-/// What went inside the host and between hosts; nothing by a route that an endpoint does not have.
+/// What was carried inside the host, and between hosts; zero for a route that the endpoint does not
+/// have.
 pub fn by_route(statistics: &Statistics) -> (shm::Statistics, srd::Statistics) {
     let carried = statistics.local.as_ref();
     let local = carried.map_or(shm::Statistics::default(), |carried| carried.first);

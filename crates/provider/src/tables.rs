@@ -23,8 +23,8 @@ use crate::entry::Entry;
 
 macro_rules! declare {
     ($($(#[$about:meta])* $table:ident $([$entry:ident])?: $type:ident { $($calls:tt)* })*) => {
-        /// One table of calls for each kind of object: of each kind of lock, and of those that
-        /// refuse.
+        /// One table of calls for each kind of object. Each kind of lock has such tables; so have
+        /// objects that refuse all calls.
         pub trait Tables {
             $($(#[$about])* fn $table$(<$entry: Entry>)?() -> &'static $type;)*
         }

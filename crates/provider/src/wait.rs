@@ -48,7 +48,7 @@ impl Deadline {
 /// microseconds of looking.
 const LOOKS_BEFORE_YIELD_COUNT: u32 = 200;
 
-/// Paces a call that looks again and again because there is nothing to sleep on.
+/// Paces a call that must poll because there is nothing to sleep on.
 #[derive(Debug, Default)]
 pub struct Pace {
     looks: u32,

@@ -25,7 +25,7 @@ use crate::object::{Held, class_of, hand_out, head, no_bind, table, take_back};
 use crate::tables::Tables;
 use crate::wait::{Deadline, LONGEST_SLEEP_MS, Pace};
 
-/// What a set asks of its members, whatever they are and whatever their kind of lock.
+/// The calls of a set to its members, for all kinds of objects and locks.
 #[derive(Clone, Copy, Debug)]
 pub struct Calls {
     /// Announces a sleep: `FI_SUCCESS`, or `-FI_EAGAIN` if there is something to do first.
@@ -53,7 +53,7 @@ pub struct WaitSet {
     descriptors: Descriptors,
 }
 
-/// Membership of one object; none for objects that wait otherwise.
+/// Membership of one object in a set; `None` for objects that wait in another way.
 #[derive(Debug)]
 pub struct Membership(Option<*const WaitSet>);
 

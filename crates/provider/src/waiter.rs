@@ -27,7 +27,7 @@ use crate::wait_set::{Calls, Membership};
 #[derive(Debug)]
 #[repr(C)]
 pub struct Waiter {
-    /// What others ask who do not know the object's kind of lock.
+    /// What callers that do not know the object's kind of lock need.
     calls: Calls,
     wait_object: u32,
     state: Mutex<State>,
@@ -43,9 +43,9 @@ struct Sleeping {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who announced a sleep by fi_trywait that is not over.
+    /// The thread that announced a sleep by fi_trywait, while that sleep is not over.
     announced: Option<ThreadId>,
-    /// fi_cq_signal was called and nobody has heard it.
+    /// fi_cq_signal was called, and no reader has seen this yet.
     signalled: bool,
     /// Every transport concerned is in the set.
     all_wake: bool,
@@ -94,8 +94,8 @@ impl Waiter {
         self.sleeping.is_some()
     }
 
-    /// Ends the sleep that this thread announced by fi_trywait, if it did. Another thread's sleep
-    /// goes on: the bell rings for it.
+    /// Ends the sleep that this thread announced by fi_trywait, if it announced one. Another
+    /// thread's sleep goes on, and the bell wakes it.
     #[cold]
     pub fn wake_up<L: Lock>(&self, domain: &Domain<L>, on: Waitable) {
         let ours = |state: &mut State| state.announced == Some(thread::current().id());
@@ -176,8 +176,8 @@ impl Waiter {
         FI_SUCCESS
     }
 
-    /// Sleeps for a while, or looks again soon where one cannot sleep. The caller reads once more
-    /// afterwards.
+    /// Sleeps for a while, or returns soon where sleeping is not possible. The caller then reads
+    /// again.
     pub fn pause<L: Lock>(
         &self,
         domain: &Domain<L>,
