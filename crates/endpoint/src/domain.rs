@@ -21,8 +21,8 @@ use crate::ids::{EndpointId, Table};
 use crate::settings::DomainSettings;
 use crate::shared_objects::SharedObjects;
 
-/// One libfabric domain. Not synchronised: the provider locks it, or the user promised not to share
-/// it.
+/// One libfabric domain. Not synchronised: either the provider locks it, or the user has promised
+/// not to share it.
 pub struct Domain<P: Route> {
     settings: DomainSettings,
     route_settings: P::Settings,
@@ -55,7 +55,7 @@ impl<P: Route> Domain<P> {
         &self.settings
     }
 
-    /// Why the last call that the system refused failed, in words, for the log.
+    /// Why the last call failed that the system refused, as text for the log.
     pub fn last_failure(&self) -> Option<&str> {
         self.last_failure.as_deref()
     }
@@ -133,7 +133,7 @@ impl<P: Route> Domain<P> {
         }
     }
 
-    /// Moves all that can move on every endpoint; answers how many events there were.
+    /// Makes progress on every endpoint; returns how many events there were.
     pub fn progress_all(&mut self) -> usize {
         self.endpoints.progress_all(&mut self.objects)
     }

@@ -35,7 +35,7 @@ pub const REMOTE_CQ_DATA: u64 = 1 << 17;
 pub const PEEK: u64 = 1 << 19;
 /// Waits for all earlier operations to the same remote (FI_FENCE).
 pub const FENCE: u64 = 1 << 21;
-/// Asks for a queue entry where the queue is bound selectively (FI_COMPLETION).
+/// Asks for an entry in a queue that is bound with FI_SELECTIVE_COMPLETION (FI_COMPLETION).
 pub const COMPLETION: u64 = 1 << 24;
 /// The buffer is the user's again when the call returns (FI_INJECT).
 pub const INJECT: u64 = 1 << 25;
@@ -45,7 +45,7 @@ pub const INJECT_COMPLETE: u64 = 1 << 26;
 pub const TRANSMIT_COMPLETE: u64 = 1 << 27;
 /// Complete when the message is in its receive buffer (FI_DELIVERY_COMPLETE).
 pub const DELIVERY_COMPLETE: u64 = 1 << 28;
-/// Complete when the message was matched (FI_MATCH_COMPLETE); served as delivery.
+/// Complete when the message was matched (FI_MATCH_COMPLETE); treated like FI_DELIVERY_COMPLETE.
 pub const MATCH_COMPLETE: u64 = 1 << 31;
 /// The message found is dropped (FI_DISCARD).
 pub const DISCARD: u64 = 1 << 58;

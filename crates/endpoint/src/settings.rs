@@ -7,13 +7,15 @@ use weft_contract::Class;
 
 use crate::ids::FiAddr;
 
-/// Chosen: the longest message that every route takes whole, without waiting for the remote.
+/// Default of the inject limit. Chosen: the longest message that every route takes whole, without
+/// waiting for the remote.
 pub const DEFAULT_INJECT_LIMIT_BYTES: usize = weft_facts::limit::INJECT_BYTES;
-/// Chosen: as other providers for shared memory; users of multi-receive set their own.
+/// Default of FI_OPT_MIN_MULTI_RECV. Chosen: as other providers for shared memory; users of
+/// multi-receive set their own.
 pub const DEFAULT_MIN_MULTI_RECEIVE_BYTES: usize = 4096;
 
-/// Sends to one remote that may wait for room before callers are told to come again; the depth that
-/// the provider reports (`fi_tx_attr.size`).
+/// How many sends to one remote may wait for room. Further sends get
+/// [`Error::Again`](crate::Error::Again). The provider reports it as `fi_tx_attr.size`.
 pub const SEND_DEPTH: usize = weft_facts::limit::SEND_DEPTH;
 
 /// Settings of a domain.
@@ -34,10 +36,11 @@ impl Default for DomainSettings {
 /// Settings of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EndpointSettings {
-    /// The address wanted; port 0, or none at all, lets the transport choose.
+    /// The address that the endpoint shall get. With port 0, or with no address, the transport
+    /// chooses.
     pub address: Option<SocketAddr>,
-    /// Whether others of this host shall reach it under every address of the host, with the same
-    /// port.
+    /// Whether processes of this host shall reach the endpoint under every address of the host,
+    /// with the same port.
     pub everywhere: bool,
     /// Flags of sends that give none (`fi_tx_attr.op_flags`).
     pub transmit_flags: u64,
@@ -45,11 +48,12 @@ pub struct EndpointSettings {
     pub receive_flags: u64,
     /// Whether completions name the source (FI_SOURCE).
     pub source: bool,
-    /// Whether receives heed their source (FI_DIRECTED_RECV); else it is ignored, as the man page
-    /// says.
+    /// Whether a receive takes messages only from its source (FI_DIRECTED_RECV). Otherwise the
+    /// source is ignored (fi_getinfo(3)).
     pub directed_receive: bool,
-    /// Whether accesses of a remote's memory must not overtake messages to it that were sent before
-    /// (FI_ORDER_RAS, FI_ORDER_WAS); they then go by message even where the memory is within reach.
+    /// Whether accesses of a remote's memory must not overtake earlier messages to that remote
+    /// (FI_ORDER_RAS, FI_ORDER_WAS). Then accesses go by message, even if direct access to the
+    /// memory is possible.
     pub accesses_after_sends: bool,
 }
 
@@ -85,7 +89,8 @@ pub struct QueueBinding {
     pub selective: bool,
 }
 
-/// The two kinds of address vector. Both number addresses from 0; FI_AV_MAP only promises less.
+/// The two kinds of address vector. Both number addresses from 0, although FI_AV_MAP does not
+/// promise that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum VectorKind {
     /// FI_AV_TABLE.

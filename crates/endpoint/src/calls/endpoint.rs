@@ -61,8 +61,8 @@ impl<P: Route> EndpointCalls<'_, P> {
         self.endpoint.send(completions, to, posting, payload)
     }
 
-    /// Sends a short message whose buffer is the user's again on return; no entry is written on the
-    /// queue if it succeeds, but counters count. Fast path.
+    /// Sends a short message. On return the buffer belongs to the user again. If the send succeeds,
+    /// the queue gets no entry, but counters count it. Fast path.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -87,8 +87,9 @@ impl<P: Route> EndpointCalls<'_, P> {
     }
 
     /// Posts a receive, or does what its flags say: FI_MULTI_RECV, FI_PEEK, FI_CLAIM, FI_DISCARD.
-    /// The buffer stays ours until the completion; peeks and discards take an empty one. It is made
-    /// where it is needed, so that it is written only there. Fast path.
+    /// The buffer belongs to the endpoint until the completion; peeks and discards take an empty
+    /// one. The function `buffer` makes the buffer where it is needed, so that it is written only
+    /// there. Fast path.
     ///
     /// # Errors
     /// [`Error::Invalid`] if `source` names no remote, flags contradict each other, or FI_CLAIM
@@ -114,7 +115,7 @@ impl<P: Route> EndpointCalls<'_, P> {
         self.endpoint.core.cancel(completions, context)
     }
 
-    /// Moves all that can move without waiting; answers how many events there were.
+    /// Makes progress without waiting; returns how many events there were.
     #[inline]
     pub fn progress(self) -> usize {
         self.endpoint.progress(self.objects)
@@ -144,8 +145,8 @@ impl<P: Route> EndpointCalls<'_, P> {
         initiator.read(target)
     }
 
-    /// Changes elements of a remote's registered memory (fi_atomic); with `result`, stores there
-    /// what they were before (fi_fetch_atomic, fi_compare_atomic).
+    /// Changes elements of a remote's registered memory (fi_atomic). With `result`, stores their
+    /// former values there (fi_fetch_atomic, fi_compare_atomic).
     ///
     /// # Errors
     /// As [`Self::write`]; and [`Error::Unsupported`] if the operation has no meaning for the type
@@ -162,7 +163,7 @@ impl<P: Route> EndpointCalls<'_, P> {
         initiator.atomic(atomic, result)
     }
 
-    /// Has `receive` end with the message that is kept under `number` for the shared receive
+    /// Completes `receive` with the message that is kept under `number` for the shared receive
     /// context.
     ///
     /// # Errors
@@ -195,7 +196,8 @@ impl<P: Route> EndpointCalls<'_, P> {
         Ok(())
     }
 
-    /// Who sent the message that is kept under `number`, as the user calls it now.
+    /// The sender of the message that is kept under `number`, by the name that it has in the user's
+    /// address vector now.
     ///
     /// # Errors
     /// [`Error::NoSuch`] if there is none.

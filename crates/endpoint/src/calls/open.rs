@@ -88,8 +88,8 @@ impl<P: Route> OpenCalls<'_, P> {
         Ok(())
     }
 
-    /// Has a shared receive context match the endpoint's messages, before it is enabled
-    /// (fi_peer(3)). Setup.
+    /// Lets a shared receive context match the endpoint's messages (fi_peer(3)). To be called
+    /// before the endpoint is enabled. Setup.
     ///
     /// # Errors
     /// [`Error::BadState`] if the endpoint is enabled, [`Error::Busy`] if it has such a context.
@@ -151,7 +151,8 @@ impl<P: Route> OpenCalls<'_, P> {
         Ok(route.as_ref().ok_or(Error::BadState)?.local_address())
     }
 
-    /// Sets the address wanted, before the endpoint is enabled (fi_setname). Setup.
+    /// Sets the address that the endpoint shall get (fi_setname). To be called before the endpoint
+    /// is enabled. Setup.
     ///
     /// # Errors
     /// [`Error::BadState`] if the endpoint is enabled.
@@ -223,8 +224,8 @@ impl<P: Route> OpenCalls<'_, P> {
         })
     }
 
-    /// Closes an endpoint with all that is under way on it; no completions are written for that.
-    /// Sends that wait for room are posted first, for two seconds at most. Setup.
+    /// Closes an endpoint and drops all operations under way on it; they get no completions. Sends
+    /// that wait for room are posted first, for two seconds at most. Setup.
     ///
     /// # Errors
     /// Only [`Error::NoSuch`].

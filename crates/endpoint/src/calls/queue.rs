@@ -25,7 +25,7 @@ impl<P: Route> QueueCalls<'_, P> {
     }
 
     /// Hands up to `max` completions to `take`, oldest first; makes progress first if there are
-    /// none. Answers how many; 0 only if `max` is 0. Fast path.
+    /// none. Returns how many; 0 only if `max` is 0. Fast path.
     ///
     /// # Errors
     /// [`Error::Again`] if there are none, [`Error::ErrorAvailable`] if the next entry is an error.
@@ -46,8 +46,9 @@ impl<P: Route> QueueCalls<'_, P> {
         self.objects.completions.queue(queue)?.read(max, take)
     }
 
-    /// As [`Self::read`], into an application's array with room for `max` entries, that `buffer`
-    /// gives; what progress brings goes there without waiting in the queue. Fast path.
+    /// As [`Self::read`], but into an application's array with room for `max` entries, which
+    /// `buffer` gives. Completions that progress brings go there directly, past the queue. Fast
+    /// path.
     ///
     /// # Errors
     /// As [`Self::read`].

@@ -17,7 +17,7 @@ pub struct RegionCalls<'a, P> {
 }
 
 impl<P: Route> RegionCalls<'_, P> {
-    /// Registers memory: remotes may access it under the key answered. Setup.
+    /// Registers memory. Remotes may access it under the key that is returned. Setup.
     ///
     /// # Errors
     /// [`Error::KeyInUse`] if the user's key names a region already.
@@ -48,14 +48,13 @@ impl<P: Route> RegionCalls<'_, P> {
         is_left
     }
 
-    /// Ends a registration: its key leads nowhere from now on, and what remotes announced for it is
-    /// refused. Setup; waits for remotes of this host that access the memory by themselves at this
-    /// moment.
+    /// Ends a registration. From now on its key is invalid, and payload that remotes announced for
+    /// it is refused. Setup; waits for remotes of this host that are accessing the memory directly
+    /// at this moment.
     ///
-    /// # Errors
-    /// [`Error::NoSuch`] if the key names no region. [`Error::Busy`] while messages move its bytes,
-    /// or a remote was stopped while it accesses them: the memory must stay, and the call be
-    /// repeated after some progress.
+    /// # Errors [`Error::NoSuch`] if the key names no region. [`Error::Busy`] while messages move
+    /// its bytes, or if a remote was stopped during an access to them. Then the memory must stay,
+    /// and the call must be repeated after some progress.
     pub fn deregister(mut self, key: u64) -> Result<(), Error> {
         self.objects.regions.begin_close(key)?;
         let mut is_left = self.withdraw(key);

@@ -44,7 +44,7 @@ impl<P: Route> VectorCalls<'_, P> {
         Ok(self.vector(vector)?.kind())
     }
 
-    /// Gives `address` a name: the lowest free number. The same address may have several. Slow
+    /// Gives `address` a name: the lowest free number. An address may have several names. Slow
     /// path.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl<P: Route> VectorCalls<'_, P> {
         Ok(name)
     }
 
-    /// Takes a name back; sends to it are [`Error::Invalid`] from now on. Slow path.
+    /// Removes a name. From now on sends to it fail with [`Error::Invalid`]. Slow path.
     ///
     /// # Errors
     /// [`Error::NoSuch`] if the name leads to no address.

@@ -46,9 +46,9 @@ pub struct WaitCalls<'a, P> {
 }
 
 impl<P: Route> WaitCalls<'_, P> {
-    /// Names the descriptors that become readable when there may be progress to make, after
-    /// [`Self::before_sleep`] answered true: one for each enabled endpoint concerned. A descriptor
-    /// stays the same until its endpoint is closed. Setup.
+    /// Calls `visit` with each descriptor to sleep on: one for each enabled endpoint concerned.
+    /// After [`Self::before_sleep`] returned true, a descriptor becomes readable when there may be
+    /// progress to make. It stays the same until its endpoint is closed. Setup.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a transport has no descriptor.
@@ -77,8 +77,8 @@ impl<P: Route> WaitCalls<'_, P> {
         only.filter(|_| count == 1).ok_or(Error::Unsupported)
     }
 
-    /// Says what to call, under the domain's lock, when another thread's call brings something for
-    /// those who sleep: at most once for each sleep. Setup.
+    /// Sets what is called when another thread's call brings something for a sleeping thread. It is
+    /// called under the domain's lock, at most once for each sleep. Setup.
     ///
     /// # Errors
     /// [`Error::NoSuch`], also for [`Waitable::Everything`], which has no alarm.
@@ -87,11 +87,11 @@ impl<P: Route> WaitCalls<'_, P> {
         Ok(())
     }
 
-    /// Announces that the caller is about to sleep on the descriptors and until the alarm. True:
-    /// nothing is pending and whatever arrives from now on makes one of them readable or sounds the
-    /// alarm; [`Self::after_sleep`] must follow. False: there is something to read or to progress
-    /// first. While another sleeps on the same transport, what arrived so far is received here.
-    /// Slow path.
+    /// Announces that the caller is about to sleep until a descriptor is readable or the alarm
+    /// sounds. True: nothing is pending. Whatever arrives from now on makes a descriptor readable
+    /// or sounds the alarm; [`Self::after_sleep`] must follow. False: first there is something to
+    /// read, or progress to make. If another thread sleeps on the same transport, this call
+    /// receives what has arrived so far. Slow path.
     pub fn before_sleep(mut self) -> bool {
         let Ok(concerned) = self.concerned() else {
             return false;
@@ -113,7 +113,8 @@ impl<P: Route> WaitCalls<'_, P> {
         true
     }
 
-    /// Ends what [`Self::before_sleep`] announced; true if nobody else sleeps on the same.
+    /// Ends the sleep that [`Self::before_sleep`] announced; true if no other thread sleeps on the
+    /// same object.
     pub fn after_sleep(mut self) -> bool {
         if let Ok(concerned) = self.concerned() {
             self.wake(&concerned);

@@ -20,8 +20,8 @@ const LARGEST_RESERVED: usize = 1 << 16;
 /// An operation is complete.
 ///
 /// No two fields are neighbours here that are neighbours in C's entries: the compiler then copies
-/// them one by one, as they were written. Two at a time they would be read in another width than
-/// they were written, which stalls.
+/// them one by one, as they were written. If it copied two at a time, it would read them in another
+/// width than they were written, and the processor would stall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Completion {
@@ -154,8 +154,8 @@ impl Ring {
 #[derive(Debug)]
 pub(crate) struct CompletionQueue {
     ready: Ring,
-    /// The array of the read that makes progress now: what it brings goes there, and not into the
-    /// ring. It has room only while nothing is in the ring.
+    /// The array of the read that makes progress now. Completions that this progress brings go
+    /// there, and not into the ring. It has room only while the ring is empty.
     buffer: CqBuffer,
     /// Errors, each with the place of the success that follows it.
     errors: VecDeque<(u64, ErrorCompletion)>,

@@ -24,7 +24,7 @@ pub const ATOMIC_LIMIT_BYTES: usize = REQUEST_LIMIT_BYTES - HEAD_LIMIT_BYTES;
 pub struct Access<'a> {
     /// Whose memory.
     pub to: FiAddr,
-    /// Which memory there, at most [`RANGE_LIMIT`](crate::RANGE_LIMIT) ranges; as long together as
+    /// The target's memory: at most [`RANGE_LIMIT`](crate::RANGE_LIMIT) ranges, together as long as
     /// the local buffer.
     pub ranges: &'a [Range],
     /// Data for a completion at the target, if any (writes only).

@@ -23,9 +23,10 @@ pub enum KeyChoice {
 /// What to register.
 #[derive(Clone, Debug)]
 pub struct RegionSettings {
-    /// The memory. It stays as long as it is registered, or an access ends as the man page says.
+    /// The memory. It must stay valid while it is registered; see fi_mr(3).
     pub memory: UserBuffer,
-    /// What remotes call its first byte: its virtual address (FI_MR_VIRT_ADDR), or 0.
+    /// The address by which remotes name its first byte: its virtual address (FI_MR_VIRT_ADDR), or
+    /// 0.
     pub base: u64,
     /// Remotes may read it (FI_REMOTE_READ).
     pub readable: bool,
@@ -78,8 +79,8 @@ impl Hasher for KeyHasher {
 pub(crate) struct Regions {
     by_key: HashMap<u64, Region, BuildHasherDefault<KeyHasher>>,
     next_key: u64,
-    /// Regions that are being closed: their keys lead nowhere, but messages or remotes are at their
-    /// memory still.
+    /// Regions that are being closed: their keys are invalid, but messages or remotes still use
+    /// their memory.
     closing: Vec<(u64, Region)>,
 }
 

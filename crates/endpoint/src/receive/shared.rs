@@ -24,7 +24,7 @@ use crate::remotes::Remotes;
 pub struct SharedMessage {
     /// With or without a tag.
     pub class: Class,
-    /// Who sent it, as the user calls it; [`FiAddr::UNSPEC`] if it has no name.
+    /// The sender's name in the user's address vector; [`FiAddr::UNSPEC`] if it has no name.
     pub source: FiAddr,
     /// The tag; 0 for [`Class::Message`].
     pub tag: u64,

@@ -13,7 +13,7 @@ pub const ROUTE_LIMIT: usize = u8::BITS as usize;
 /// Which remotes a route serves.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Scope {
-    /// Those whose address is one of this network namespace's interfaces.
+    /// Remotes whose address belongs to an interface of this network namespace.
     #[default]
     Host,
     /// All.
@@ -30,7 +30,7 @@ pub(super) enum RouteTo {
     First,
     /// The other route of this index.
     Other(u8),
-    /// The same, once what an earlier route gave back has gone there.
+    /// The same, after all sends that an earlier route gave back have gone there.
     Detour(u8),
     /// No open route serves it.
     Nowhere,
