@@ -13,23 +13,24 @@ use weft_wire::{PATH_COUNT, PORT_COUNT, PortAddresses};
 pub const SEQUENCE_LIMIT: u64 = 1024;
 /// Messages under way per flow and direction (srd-protocol 15, part of the protocol).
 pub const MESSAGE_LIMIT: usize = 64;
-/// What may be sent before a remote's limit is known, and the least window (srd-protocol 11.3, part
-/// of the protocol).
+/// How many bytes may be sent before a remote's limit is known; also the smallest window
+/// (srd-protocol 11.3, part of the protocol).
 pub const FIRST_CONTACT_BYTES: u64 = 64 << 10;
 /// So many times as long as another packet waits a receipt for its acknowledgement, so that it goes
 /// with the next message (chosen: a message of 64 KiB takes half of that).
 const RECEIPT_DELAYS: u64 = 5;
-/// The longest message in segments (srd-protocol 12.1, part of the protocol; chosen: all that a
-/// remote may have under way to us before it is matched).
+/// The longest message in segments (srd-protocol 12.1, part of the protocol; chosen: as much as a
+/// remote may send to us before it is matched).
 pub const UNASKED_BYTES: u64 = 256 << 10;
-/// Grants and slack are counted in these (srd-protocol 10.8, 11.1; chosen).
+/// The unit in which grants and slack are counted (srd-protocol 10.8, 11.1; chosen).
 pub const BATCH_BYTES: u32 = 16 << 10;
-/// One path is kept for this long at most (srd-protocol 10.1; measured: what one system call hands
-/// to the kernel joined, so that a call, a trip through the kernel and an acknowledgement are paid
-/// once for all of it).
+/// At most this many consecutive bytes keep to one path (srd-protocol 10.1; measured: one system
+/// call hands this much to the kernel joined, so that one call, one pass through the kernel and one
+/// acknowledgement are enough for all of it).
 pub const PATH_BATCH_BYTES: u32 = 65_507;
-/// After so much of one message another one of the same flow has its turn (chosen: a message in a
-/// row is done sooner than two side by side, and nobody waits longer than a millisecond for it).
+/// After this much of one message, another message of the same flow has its turn (chosen: two
+/// messages one after the other are done sooner than two at the same time, and nobody waits longer
+/// than a millisecond for this).
 pub const TURN_BYTES: u64 = 1 << 20;
 /// The least that a message counts against a limit (srd-protocol 11.3, part of the protocol).
 pub const MESSAGE_COST_LEAST: u64 = 64;
@@ -37,27 +38,27 @@ pub const MESSAGE_COST_LEAST: u64 = 64;
 /// Everything that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The address of our first port, by which remotes know us; unspecified where a simulation has
-    /// no need of it. Who answers for an address says which one it has (srd-protocol 14.9).
+    /// The address of our first port, by which remotes know us; unspecified if a simulation does
+    /// not need it. Answers name this address (srd-protocol 14.9).
     pub address: IpAddr,
-    /// Where heartbeats to us are answered, at that address (srd-protocol 13.6); 0 for nowhere.
+    /// The port at that address that answers heartbeats (srd-protocol 13.6); 0 for none.
     pub heartbeat_port: u16,
-    /// Our own ports; the first one is that of our address. As many as counted are not 0.
+    /// Our own ports; the first one is the port of our address. The first `port_count` are not 0.
     pub ports: [u16; PORT_COUNT],
     /// 1 to 8.
     pub port_count: u8,
     /// At which of our addresses each of them is (srd-protocol 17).
     pub addresses: PortAddresses,
-    /// Largest datagram to send and to take, in bytes, without IP and UDP headers.
+    /// Largest datagram to send and to accept, in bytes, without IP and UDP headers.
     pub datagram_bytes: u16,
-    /// How many of the 64 paths to use; 1 shows what the others are worth.
+    /// How many of the 64 paths to use. For comparison, 1 shows what the others gain.
     pub path_count: u8,
-    /// Takes nothing of a remote before it has proved that it lives now, at its address: one round
-    /// trip more at first contact (srd-protocol 14.6). For every network on which somebody may play
-    /// packets back or lie about where they are from.
+    /// Accepts nothing from a remote before it has proved that it lives now, at its address. This
+    /// takes one more round trip at first contact (srd-protocol 14.6). Needed on every network on
+    /// which somebody may replay packets or forge their source address.
     pub fresh_contact: bool,
-    /// Datagrams leave with ECT(0) where their head says so, and arrive with what their IP header
-    /// says (srd-protocol 10.12).
+    /// The driver sends datagrams with ECT(0) if the flag ECT in their head says so, and reports
+    /// the ECN bits of those that arrive (srd-protocol 10.12).
     pub ecn: bool,
     /// The driver cuts packets that are longer than a datagram (srd-protocol 19). Such packets are
     /// taken in any case.
@@ -73,7 +74,7 @@ pub struct Config {
 /// Times, in nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
-    /// How long an acknowledgement may wait for company (srd-protocol 7.3).
+    /// How long an acknowledgement may wait so that a packet can carry it (srd-protocol 7.3).
     pub acknowledgement_delay_ns: Nanos,
     /// The least retransmission time-out (srd-protocol 9.2).
     pub rto_floor_ns: Nanos,
@@ -94,21 +95,24 @@ pub struct Pace {
     pub cwnd_limit_bytes: u64,
     /// The least delay target (srd-protocol 10.4).
     pub target_floor_ns: Nanos,
-    /// Sum of granted and not arrived bytes at this receiver (srd-protocol 11.1).
+    /// Limit of the bytes that this receiver has granted and that have not arrived, in all
+    /// (srd-protocol 11.1).
     pub credit_pool_bytes: u64,
 }
 
 /// Bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Messages up to this length travel before they are matched (srd-protocol 12.1).
+    /// Messages up to this length are sent before they are matched (srd-protocol 12.1).
     pub medium_limit_bytes: u64,
-    /// Messages up to this length do where nothing else is under way and the window is large enough
-    /// (srd-protocol 12.1); at most 256 KiB. The other limit holds where this one is lower.
+    /// Messages up to this length are sent in the same way if nothing else is under way and the
+    /// window is large enough (srd-protocol 12.1); at most 256 KiB. If this limit is lower than the
+    /// other one, the other one holds.
     pub unasked_limit_bytes: u64,
-    /// Bytes of unmatched messages a remote may have under way to us (srd-protocol 11.3).
+    /// How many bytes of unmatched messages a remote may send to us (srd-protocol 11.3).
     pub receive_credit_bytes: u64,
-    /// Bytes buffered for all remotes together, beyond which only what is next in order is taken.
+    /// How many bytes are buffered for all remotes together. Beyond that only the next message in
+    /// order is accepted.
     pub held_limit_bytes: u64,
     /// Remotes known at a time.
     pub remote_limit: u32,

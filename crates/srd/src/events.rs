@@ -14,8 +14,8 @@ use weft_wire::{Head, Message, Path, Segment};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Remote(pub u32);
 
-/// A message to send. The payload stays with the caller, who lends it per packet (see [`Payload`])
-/// until the token comes back.
+/// A message to send. The payload stays with the caller, which lends it for each packet (see
+/// [`Payload`]) until the token comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Send {
     /// To whom.
@@ -26,11 +26,12 @@ pub struct Send {
     pub cq_data: Option<u64>,
     /// Of the payload.
     pub length_bytes: u64,
-    /// Complete only when the remote's owner says it has delivered the message.
+    /// Complete only when the remote's owner has said that it delivered the message.
     pub wants_receipt: bool,
-    /// Somebody waits until it is acknowledged; else that may take a little longer.
+    /// Somebody waits for the acknowledgement. If not, the acknowledgement may come a little later.
     pub is_awaited: bool,
-    /// Between the endpoints themselves, past matching; has a tag (0 if none is given).
+    /// A message between the endpoints themselves, which is not matched; has a tag (0 if none is
+    /// given).
     pub is_service: bool,
     /// The caller's name for it.
     pub token: u64,
@@ -89,11 +90,11 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// What a datagram brought that is best used at once, straight from the datagram. Handle it before
-/// the next call.
+/// What a datagram brought that the caller can use at once, straight from the datagram. Handle it
+/// before the next call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival<'d> {
-    /// Nothing to take from the datagram itself; events may have come of it.
+    /// The datagram itself contains nothing for the caller; it may have caused events.
     Nothing,
     /// A whole message, in its order.
     Message {
@@ -106,8 +107,9 @@ pub enum Arrival<'d> {
         /// All of it.
         payload: &'d [u8],
     },
-    /// The first piece of a message whose turn it is, and whose others are under way. Answer with
-    /// [`begin`](crate::remote_control::RemoteControl::begin), which says where they go.
+    /// The first piece of a message. The message is next in order, and its other pieces are under
+    /// way. Answer with [`begin`](crate::remote_control::RemoteControl::begin), which says where
+    /// they go.
     Begun {
         /// From whom.
         remote: Remote,
@@ -118,8 +120,8 @@ pub enum Arrival<'d> {
         /// The piece.
         payload: &'d [u8],
     },
-    /// A piece of an accepted message, or of one that has begun; every byte of it comes exactly
-    /// once.
+    /// A piece of an accepted message, or of one that has begun. Every byte of the message comes
+    /// exactly once.
     Data {
         /// From whom.
         remote: Remote,
@@ -135,7 +137,7 @@ pub enum Arrival<'d> {
 /// What has happened. Drained with `poll_event`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A whole message that had to be put together or wait for its turn.
+    /// A whole message that had to be put together, or had to wait for earlier messages.
     Message {
         /// From whom.
         remote: Remote,
@@ -179,7 +181,7 @@ pub enum Event {
         /// Why.
         why: Failure,
     },
-    /// All that was under way with a remote has failed; its offers are void.
+    /// Everything that was under way with a remote has failed; its offers are void.
     RemoteLost {
         /// Which.
         remote: Remote,
@@ -204,16 +206,16 @@ pub struct Payload {
 pub struct Transmit {
     /// To which port of which host.
     pub to: SocketAddr,
-    /// Names our own port; equal paths in a row may share one system call.
+    /// Names our own port. Consecutive packets with equal paths may share one system call.
     pub path: Path,
     /// Its front.
     pub head: Head,
     /// Its back, to be gathered from the caller's memory.
     pub payload: Option<Payload>,
-    /// So many zeros follow. Where there are any, the datagram must leave whole and arrive whole,
-    /// or not at all (srd-protocol 16.1).
+    /// This many zeros follow. If it is not 0, the datagram must not be fragmented: it must arrive
+    /// whole or not at all (srd-protocol 16.1).
     pub padding_bytes: u16,
-    /// Where that is not 0 the packet is long: it leaves in pieces of so many bytes at most, their
+    /// If this is not 0 the packet is long: it leaves in pieces of at most this many bytes, their
     /// heads included (srd-protocol 19.3).
     pub cut_bytes: u16,
 }
@@ -249,7 +251,7 @@ pub struct Origin {
     pub from: SocketAddr,
     /// Between its arrival and now; 0 if not known.
     pub waited_ns: Nanos,
-    /// What its IP header says of congestion; of joined datagrams all say the same.
+    /// The ECN bits of its IP header; they are the same in all joined datagrams.
     pub ecn: Ecn,
 }
 
@@ -269,8 +271,9 @@ impl From<SocketAddr> for Origin {
 pub struct Offer {
     /// From whom.
     pub remote: Remote,
-    /// Which of the processes that were at the remote's address in turn: the number of flows with
-    /// the remote that ended before. What is said of a message of one reaches no other.
+    /// Which of the processes that had the remote's address one after the other: the number of
+    /// flows with the remote that ended before. An answer about a message of one process never
+    /// reaches another one.
     pub life: u32,
     /// As `Event::Offer` named it.
     pub message_id: u64,
@@ -291,10 +294,9 @@ pub struct Condition {
     pub path_count: u32,
     /// When something was last heard.
     pub heard_ns: Instant,
-    /// What has left of reliable packets, those sent again included, and how many of these there
-    /// were.
+    /// Bytes of reliable packets that were sent, retransmissions included.
     pub sent_bytes: u64,
-    /// See `sent_bytes`.
+    /// How many packets were retransmitted.
     pub retransmitted_count: u64,
     /// The longest datagram in use.
     pub datagram_bytes: u16,
@@ -323,7 +325,7 @@ pub struct Statistics {
     pub duplicate_count: u64,
     /// Datagrams that are no packets of this version.
     pub malformed_count: u64,
-    /// Packets for another incarnation, from a dead one, or from nobody we know.
+    /// Packets for another incarnation, from a dead one, or from an unknown process.
     pub unknown_flow_count: u64,
     /// Packets that contradict the protocol (srd-protocol 7.6, 12.5).
     pub violation_count: u64,

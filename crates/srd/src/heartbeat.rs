@@ -8,22 +8,22 @@ use std::net::SocketAddr;
 use weft_wire::time::Instant;
 use weft_wire::{Alive, Body, Head, Header, Packet};
 
-/// Answers heartbeats of an endpoint while its program computes: what a thread beside the machine
-/// needs to know.
+/// Answers heartbeats for an endpoint while its program computes. It holds what a thread beside the
+/// machine needs for that.
 #[derive(Clone, Copy, Debug)]
 pub struct HeartbeatResponder {
     /// The endpoint's incarnation.
     pub incarnation: u64,
     /// Its address and first port.
     pub home: SocketAddr,
-    /// The incarnation under which the answers leave: nobody else's, so that their counts are no
-    /// others' either.
+    /// The incarnation under which the answers are sent. Nobody else has it, so no other sender
+    /// uses the same counts.
     pub speaker: u64,
 }
 
 impl HeartbeatResponder {
-    /// The answer to a datagram, if it asks whether this endpoint lives: no longer than the
-    /// question (srd-protocol 13.6, 14.3).
+    /// The answer to a datagram that asks whether this endpoint lives; `None` for other datagrams.
+    /// The answer is not longer than the question (srd-protocol 13.6, 14.3).
     pub fn answer(&self, datagram: &[u8]) -> Option<Head> {
         let packet = Packet::parse(datagram).ok()?;
         let header = &packet.header;

@@ -30,15 +30,16 @@ impl Inspection<'_> {
         self.flows.shared.incarnation
     }
 
-    /// Whether the datagram given out last is the last of its batch. What
-    /// [`poll_transmit`](crate::Machine::poll_transmit) gives out next takes another path, so what
-    /// is here should leave before: a datagram's time to travel counts from when it was given out.
+    /// Whether the datagram that was given out last is the last of its batch. The next one that
+    /// [`poll_transmit`](crate::Machine::poll_transmit) gives out takes another path. So send what
+    /// you have before you ask for it, because a datagram's travel time counts from when it was
+    /// given out.
     #[inline]
     pub fn batch_has_ended(&self) -> bool {
         self.flows.shared.batch_has_ended
     }
 
-    /// Payload bytes of messages that wait for their turn or for their other segments.
+    /// Payload bytes of messages that wait for earlier messages or for their other segments.
     pub fn held_bytes(&self) -> u64 {
         self.flows.shared.held_bytes
     }
@@ -48,16 +49,16 @@ impl Inspection<'_> {
         self.flows.remotes.flows().any(|flow| flow.is_busy())
     }
 
-    /// Whether nothing is on its way to a remote, nor waits to leave. Fast path.
+    /// Whether nothing is on its way to a remote, and nothing waits to be sent to it. Fast path.
     #[inline]
     pub fn is_quiet(&self, remote: Remote) -> bool {
         let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
         flow.is_none_or(|flow| flow.sender.in_flight_bytes == 0 && !flow.queue.has_unsent())
     }
 
-    /// Whether a message of so many bytes to a remote can be expected to leave now and to arrive
-    /// without more being done for it: nothing waits before it, at most so much is on its way with
-    /// it, and nothing was lost lately. Fast path.
+    /// Whether a message of this many bytes can be expected to leave now and to arrive without
+    /// further calls: nothing waits before it, with it at most `most_bytes` are on their way, and
+    /// nothing was lost lately. Fast path.
     #[inline]
     pub fn carries_alone(&self, remote: Remote, length_bytes: u64, most_bytes: u64) -> bool {
         let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
@@ -70,8 +71,8 @@ impl Inspection<'_> {
         })
     }
 
-    /// Whether what leaves for a remote can be expected to arrive: it has named us, and nothing was
-    /// lost lately.
+    /// Whether what is sent to a remote can be expected to arrive: the remote has named us, and
+    /// nothing was lost lately.
     pub fn is_well(&self, remote: Remote) -> bool {
         let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
         flow.is_some_and(|flow| {
@@ -85,8 +86,8 @@ impl Inspection<'_> {
         flow.is_some_and(|flow| flow.queue.has_unsent())
     }
 
-    /// Whether remotes still lack messages or answers of ours that they need not ask for. Slow
-    /// path.
+    /// Whether remotes still lack messages or answers of ours that we send without being asked.
+    /// Slow path.
     pub fn owes(&self) -> bool {
         let mut flows = self.flows.remotes.flows();
         flows.any(|flow| !flow.sender.ring.is_empty() || flow.queue.owes())
@@ -102,12 +103,12 @@ impl Inspection<'_> {
         Some(self.slot(remote)?.rest.identity.address)
     }
 
-    /// Why a remote has ended, if it has and has not come back as another incarnation.
+    /// Why a remote has ended; `None` if it has not ended, or has come back as another incarnation.
     pub fn ended(&self, remote: Remote) -> Option<Failure> {
         self.slot(remote)?.ended
     }
 
-    /// The remote that has told us of this port, or is known by it. Slow path: a scan of all
+    /// The remote that has named this port to us, or whose address has it. Slow path: a scan of all
     /// remotes.
     pub fn remote_with_port(&self, at: SocketAddr) -> Option<Remote> {
         let has = |slot: &Slot| slot.identity().answers_at(at);
@@ -115,8 +116,9 @@ impl Inspection<'_> {
         Some(Remote(index as u32))
     }
 
-    /// Remotes of which nothing was heard for half of `dead_after` although something is expected,
-    /// and where they are: a driver that can asks their hosts (srd-protocol 13.5). Slow path.
+    /// Remotes from which nothing was heard for half of `dead_after` although an answer is
+    /// expected, with their addresses. A driver that is able to asks their hosts (srd-protocol
+    /// 13.5). Slow path.
     pub fn silent(&self, now_ns: Instant) -> Vec<(Remote, SocketAddr)> {
         let patience_ns = self.flows.shared.config.timing.dead_after_ns / 2;
         let silent = |slot: &Slot| {
@@ -130,8 +132,7 @@ impl Inspection<'_> {
             .collect()
     }
 
-    /// How things stand with a remote; `None` when nothing has been under way with it lately. Slow
-    /// path.
+    /// The state of a remote; `None` if nothing has been under way with it lately. Slow path.
     pub fn condition(&self, remote: Remote) -> Option<Condition> {
         let flow = self.slot(remote)?.flow.as_ref()?;
         Some(Condition {

@@ -23,11 +23,11 @@ use crate::sent::Piece;
 /// The machine. All calls come from one thread at a time; time never goes backwards.
 ///
 /// Calls are of four kinds: `post_send`, `accept`, `refuse`, `receipt` start something; `handle_*`
-/// take what the world did; `poll_*` give what is to be done; [`Machine::inspect`] answers
+/// take in what has happened; `poll_*` return what is to be done; [`Machine::inspect`] answers
 /// questions and [`Machine::at`] takes what is known of one remote. After every call, ask
 /// `poll_event` until it is empty (at the latest before the next `handle_datagram`), then
 /// `poll_transmit` until it is empty, then sleep until `poll_timeout`. Hand in every datagram that
-/// has arrived before `handle_timeout`: an answer that waits in a socket is no silence
+/// has arrived before `handle_timeout`: if an answer waits in a socket, the remote is not silent
 /// (srd-protocol 8.6).
 #[derive(Debug)]
 pub struct Machine {
@@ -91,8 +91,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Names where an offered message goes: data of at most `length_bytes` will arrive for
-    /// `landing`. Zero bytes discards the message, and its sender sees it as delivered. `Landed` or
+    /// Accepts an offered message: at most `length_bytes` of its data will arrive for `landing`.
+    /// With zero bytes the message is discarded, and its sender sees it as delivered. `Landed` or
     /// `LandingFailed` follows, exactly once.
     ///
     /// # Errors
@@ -136,8 +136,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Tells the sender of a message that wanted a receipt that it is in the buffer of the receive
-    /// it matched. `of` names the message, whether it was offered or came whole.
+    /// Sends the receipt for a message that wants one: the message is in the buffer of its receive.
+    /// `of` names the message, whether it was offered or came whole.
     ///
     /// # Errors
     /// [`PostError::Unknown`] when nothing is under way with this remote, or the process that sent
@@ -158,15 +158,15 @@ impl Machine {
         Ok(())
     }
 
-    /// How far this receiver is behind: 0 not at all, 64 halve, 127 nearly stop (srd-protocol
-    /// 10.6).
+    /// Sets how far this receiver is behind. 0: not at all; 64: senders halve their rate; 127: they
+    /// nearly stop (srd-protocol 10.6).
     pub fn set_penalty(&mut self, penalty: u8) {
         self.flows.shared.penalty = penalty.min(127);
     }
 
     /// Takes a datagram; `origin` is the address it came from, if it has just arrived. A driver
-    /// that knows for how long it has waited in a socket (SO_TIMESTAMPNS) says so: that is no delay
-    /// of the network, and must not slow the sender down. Fast path.
+    /// that knows how long the datagram has waited in a socket (SO_TIMESTAMPNS) says so, because
+    /// this is no delay of the network and must not slow the sender down. Fast path.
     pub fn handle_datagram<'d>(
         &mut self,
         now_ns: Instant,
@@ -216,8 +216,8 @@ impl Machine {
         self.poll_transmit_to(now_ns, &mut place).then_some(place)
     }
 
-    /// The same, written to a place of the caller's, which is used again and again: datagrams are
-    /// large. Answers whether there is one. Fast path.
+    /// The same, but written to memory of the caller, which can be reused, since datagrams are
+    /// large. Returns whether there is a datagram. Fast path.
     pub fn poll_transmit_to(&mut self, now_ns: Instant, place: &mut Transmit) -> bool {
         if !self.replies.is_empty()
             && let Some(reply) = self.replies.pop()
@@ -228,17 +228,17 @@ impl Machine {
         self.flows.poll_transmit(now_ns, place)
     }
 
-    /// All that `poll_transmit` gave out at `sent_ns` has left by `left_ns`. A driver that can tell
-    /// says so: what a host takes to copy and to hand on is no queue, and must not slow the sender
-    /// down. Fast path.
+    /// Everything that `poll_transmit` gave out at `sent_ns` has left by `left_ns`. A driver that
+    /// knows this says so: the time in which a host copies and hands on datagrams is no queue, and
+    /// must not slow the sender down. Fast path.
     #[inline]
     pub fn handle_sent(&mut self, sent_ns: Instant, left_ns: Instant) {
         self.flows.shared.send_delays.add(sent_ns, left_ns);
     }
 
-    /// Whether `poll_transmit` would surely find nothing: a driver that has just had a datagram, or
-    /// has handed in one, may go by that instead of asking, which costs more. Where several remotes
-    /// may have something to send it always says no. Fast path.
+    /// Whether `poll_transmit` would surely find nothing. A driver that has just sent a datagram,
+    /// or has handed one in, may use this instead of `poll_transmit`, which costs more. If several
+    /// remotes may have something to send, it always returns false. Fast path.
     #[inline]
     pub fn is_at_rest(&self, now_ns: Instant) -> bool {
         self.replies.is_empty() && self.flows.is_at_rest(now_ns)
@@ -250,9 +250,9 @@ impl Machine {
         self.flows.shared.events.pop()
     }
 
-    /// A remote with which there are several pairs of addresses, and where its ports are: the
-    /// driver is to say with [`RemoteControl::set_routes`] which paths this host's routes allow;
-    /// until then those between the first addresses are used (srd-protocol 17.3).
+    /// A remote with several pairs of addresses, and where its ports are. The driver must then say
+    /// with [`RemoteControl::set_routes`] which paths this host's routes allow. Until then the
+    /// paths between the first addresses are used (srd-protocol 17.3).
     #[inline]
     pub fn next_unrouted(&mut self) -> Option<(Remote, [SocketAddr; PORT_COUNT])> {
         let index = self.flows.shared.unrouted.pop()?;
@@ -266,10 +266,10 @@ impl Machine {
         self.flows.handle_timeout(now_ns);
     }
 
-    /// Does what is due by now up to the first deadline at which silence, loss or death is judged;
-    /// answers whether there is one. All that has arrived must be handed in before that is done
-    /// (srd-protocol 8.6), but not for what is done here: most deadlines have moved, or something
-    /// merely wants to leave. Fast path.
+    /// Does what is due now, up to the first deadline at which silence, loss or death is judged.
+    /// Returns whether there is such a deadline; before it is handled, everything that has arrived
+    /// must be handed in (srd-protocol 8.6). This call does not need that, because most deadlines
+    /// have moved, or only mean that something can be sent. Fast path.
     pub fn handle_moved_timeouts(&mut self, now_ns: Instant) -> bool {
         self.flows.handle_moved_timeouts(now_ns)
     }
@@ -280,8 +280,9 @@ impl Machine {
         self.flows.deadline_ns()
     }
 
-    /// Says farewell to every remote that may count on us, with the next `poll_transmit`
-    /// (srd-protocol 13.4). What is under way fails. For an endpoint that closes; slow path.
+    /// Says farewell to every remote that may still expect something from us, with the next
+    /// `poll_transmit` (srd-protocol 13.4). Everything under way fails. For an endpoint that
+    /// closes; slow path.
     pub fn farewell(&mut self, now_ns: Instant) {
         say_farewell(&mut self.flows, &mut self.replies, now_ns);
     }

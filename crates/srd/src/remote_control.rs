@@ -7,8 +7,8 @@ use crate::outgoing::await_end;
 use weft_wire::Segment;
 use weft_wire::time::Instant;
 
-/// One remote, to be told of; see [`Machine::at`](crate::Machine::at). Nothing happens to a remote
-/// that the machine does not have.
+/// Tells the machine what is known of one remote; see [`Machine::at`](crate::Machine::at). If the
+/// machine has no such remote, nothing happens.
 #[derive(Debug)]
 pub struct RemoteControl<'a> {
     pub(crate) flows: &'a mut Flows,
@@ -16,8 +16,8 @@ pub struct RemoteControl<'a> {
 }
 
 impl RemoteControl<'_> {
-    /// The owner keeps so many bytes of this remote's messages unread: that much less may come
-    /// (srd-protocol 11.3).
+    /// The owner keeps this many bytes of the remote's messages unread. The remote may send that
+    /// many bytes less (srd-protocol 11.3).
     pub fn set_unread(&mut self, now_ns: Instant, bytes: u64) {
         let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
             return;
@@ -49,24 +49,24 @@ impl RemoteControl<'_> {
         self.flows.settle(self.remote.0, now_ns, true);
     }
 
-    /// Somebody waits for the end of a message after all, which was posted under this token: its
-    /// last packet asks for an answer, if it has not left.
+    /// Somebody waits for the end of the message that was posted under this token. If its last
+    /// packet has not been sent yet, it will ask for an answer.
     pub fn await_end(&mut self, token: u64) {
         if let Ok((flow, _)) = self.flows.known_flow(self.remote.0) {
             await_end(&mut flow.queue.messages, token);
         }
     }
 
-    /// Takes the payload of an [`Event::Message`] back when it was used: the next message is put
-    /// together in its memory. Fast path.
+    /// Takes back the payload of an [`Event::Message`] after use. The next message is put together
+    /// in its memory. Fast path.
     pub fn recycle(&mut self, payload: Vec<u8>) {
         self.flows.shared.spares.keep(payload);
     }
 
-    /// This host carries datagrams of up to so many bytes to the remote, where that differs from
-    /// [`Config::datagram_bytes`](crate::Config::datagram_bytes); at least 1200 are taken.
-    /// `is_proven` if that holds as far as the remote; else those above an Ethernet frame's wait
-    /// until one has arrived (srd-protocol 16.1).
+    /// This host carries datagrams of up to this many bytes to the remote, if that differs from
+    /// [`Config::datagram_bytes`](crate::Config::datagram_bytes); values below 1200 count as 1200.
+    /// `is_proven`: the size holds all the way to the remote. Otherwise datagrams that are longer
+    /// than an Ethernet frame's are used only after one has arrived (srd-protocol 16.1).
     pub fn set_datagram_bytes(&mut self, now_ns: Instant, bytes: u16, is_proven: bool) {
         let Some(slot) = self.flows.remotes.get_mut(self.remote.0) else {
             return;
@@ -78,7 +78,7 @@ impl RemoteControl<'_> {
         }
     }
 
-    /// This host's routes allow these paths to the remote, as a set, and datagrams of up to so many
+    /// This host's routes allow this set of paths to the remote, and datagrams of up to this many
     /// bytes on all of them (srd-protocol 17.3, 17.6). Slow path.
     pub fn set_routes(&mut self, now_ns: Instant, paths: u64, datagram_bytes: u16) {
         let Flows {
@@ -100,7 +100,7 @@ impl RemoteControl<'_> {
         }
     }
 
-    /// The end of the remote is to be noticed even if nothing is under way with it, or no longer
+    /// Sets whether the end of the remote is noticed even if nothing is under way with it
     /// (srd-protocol 13.2). Watching costs a probe for each fifth of `dead_after` in which nothing
     /// was heard.
     pub fn watch(&mut self, now_ns: Instant, on: bool) {
@@ -115,9 +115,9 @@ impl RemoteControl<'_> {
         self.flows.settle(self.remote.0, now_ns, true);
     }
 
-    /// There is reason to try again with a remote that has ended: another process may have its
-    /// address now. The one that was there is not heard any more (srd-protocol 6.4). Nothing
-    /// happens to one that has not ended. Slow path.
+    /// Tries again with a remote that has ended, because another process may have its address now.
+    /// The process that was there is no longer heard (srd-protocol 6.4). If the remote has not
+    /// ended, nothing happens. Slow path.
     pub fn begin_again(&mut self) {
         let Some(slot) = self.flows.remotes.get_mut(self.remote.0) else {
             return;
@@ -138,9 +138,9 @@ impl RemoteControl<'_> {
         self.flows.settle(self.remote.0, now_ns, true);
     }
 
-    /// The host of a silent remote has answered: the process may compute, or be stopped; else its
-    /// host would refuse our datagrams. Its silence counts from now on, for a while (srd-protocol
-    /// 13.5).
+    /// The host of a silent remote has answered. So the process computes or is stopped; if it had
+    /// ended, its host would refuse our datagrams. For a while its silence counts from now on
+    /// (srd-protocol 13.5).
     pub fn handle_host_alive(&mut self, now_ns: Instant) {
         let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
             return;

@@ -242,7 +242,7 @@ impl SendQueue {
         !self.messages.fresh.is_empty() || !self.messages.streams.is_empty()
     }
 
-    /// Whether the remote lacks something that it need not ask for.
+    /// Whether the remote lacks something that we send without being asked.
     #[inline]
     pub(crate) fn owes(&self) -> bool {
         !self.messages.fresh.is_empty() || !self.answers.is_empty()
