@@ -26,16 +26,17 @@ pub const PIECE_BYTES: usize = 16 * 1024;
 /// sooner.
 pub const FIRST_PIECE_BYTES: usize = 2 * 1024;
 
-/// Longest streamed message; longer ones are offered. Chosen: what an unexpected message may cost
-/// the receiver in memory, and where two more hand-overs no longer matter.
+/// Longest streamed message; longer ones are offered. Chosen: a limit for the memory that an
+/// unexpected message may take at the receiver; from this length on two more hand-overs no longer
+/// matter.
 pub const STREAM_BYTES: usize = 64 * 1024;
 
 /// Shortest message that may be offered instead of being streamed if its receiver can copy it out
 /// of our heap. Measured: docs/lab/2026-11-22-mapped-copy.md.
 pub const MAPPED_BYTES: usize = 16 * 1024;
 
-/// What comes along with a message that begins at once. Chosen: copying it takes longer than to be
-/// told to go on.
+/// Early data: the bytes that come along with a message that begins at once. Chosen: to copy them
+/// takes longer than the receiver's permission to go on takes to arrive.
 pub const EARLY_BYTES: usize = 32 * 1024;
 
 /// Longest message that begins so. Measured: what a lane's chunks hold; longer ones go faster

@@ -23,13 +23,14 @@ pub enum SingleCopy {
 /// How to open a [`crate::Transport`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address to be known by; port 0 means any free one. None: the machine's default address.
+    /// The address under which others reach the endpoint; port 0 means any free one. None: the
+    /// machine's default address.
     pub address: Option<SocketAddr>,
     /// Whether the endpoint holds the UDP port of `address` already; else the transport does, so
     /// that no other endpoint chooses the same address.
     pub port_is_held: bool,
-    /// Whether the owner has another route to remotes whose region finds no addresses here; else
-    /// what is sent to them fails.
+    /// Whether the owner has another route to remotes whose region cannot be mapped, for lack of
+    /// addresses. Without one, sends to them fail.
     pub has_other_route: bool,
     /// Single copy or not.
     pub single_copy: SingleCopy,
@@ -38,7 +39,7 @@ pub struct Settings {
     pub directory: Option<PathBuf>,
     /// Our memory that others may map, if there is any.
     pub heap: Option<OwnHeap>,
-    /// Tells the user something that is wrong and that no completion can explain, in one sentence.
+    /// Tells the user, in one sentence, what is wrong, if no completion can explain it.
     pub report: fn(&str),
 }
 

@@ -15,7 +15,7 @@ pub enum Protocol {
     SingleCopy,
     /// Through chunks that the receiver lent.
     Pipelined,
-    /// Copied by the receiver out of the sender's heap, which it has mapped.
+    /// Copied by the receiver out of the sender's shared heap, which the receiver has mapped.
     Mapped,
 }
 

@@ -80,8 +80,8 @@ impl Transport {
         Ok(opened)
     }
 
-    /// Has others reach us under every address of this host, loopback included, wherever nobody
-    /// else has the port. Setup.
+    /// Lets others reach us under every address of this host, loopback included, except where
+    /// somebody else has the port. Setup.
     pub fn listen_everywhere(&mut self) {
         let own = &mut self.traffic.contacts.own;
         own.listen_everywhere(self.sleeper.wait_set());
@@ -92,21 +92,21 @@ impl Transport {
         self.traffic.contacts.own.identity().address
     }
 
-    /// Says who `remote` is. Ids come in order, each before it is used.
+    /// Says which address `remote` has. Ids come in order, each before it is used.
     pub fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
         self.traffic.contacts.remotes.add(remote, address);
     }
 
-    /// The user has named the address of `remote` again: if it was lost, another process may be
-    /// there now. Slow path.
+    /// The user has inserted the address of `remote` again. If that remote was lost, another
+    /// process may have the address now. Slow path.
     pub fn name_again(&mut self, remote: RemoteId) {
         if let Some(remote) = self.traffic.contacts.remotes.known(remote) {
             remote.name_again();
         }
     }
 
-    /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it is
-    /// given up already, the next progress says so again.
+    /// Sets whether the owner wants to know when `remote` dies, even while nothing is under way. If
+    /// `remote` is given up already, the next progress reports this again.
     pub fn watch(&mut self, remote: RemoteId, on: bool) {
         let contacts = &mut self.traffic.contacts;
         let failed = contacts

@@ -43,25 +43,27 @@ pub(crate) struct Rules {
 /// How samples say what an alternative costs.
 #[derive(Debug)]
 pub(crate) enum Estimate {
-    /// By the one in the middle: neither an interruption nor a lucky one counts.
+    /// By the median sample: neither an interruption nor a lucky sample counts.
     Median,
-    /// By the least: interruptions do not count.
+    /// By the smallest sample: interruptions do not count.
     Least,
 }
 
 /// How samples of different times compare.
 #[derive(Debug)]
 pub(crate) enum Costs {
-    /// They do. So the cheapest alternative is the usual one at any time; one that costs n times
-    /// as much is tried after n - 1 times the shortest period, so that all trials cost alike.
+    /// They compare. So at any time the cheapest alternative is the usual one. An alternative that
+    /// costs n times as much is tried after n - 1 times the shortest period, so that the trials of
+    /// all alternatives cost the same.
     Kept,
-    /// They do not, since they count what the application does, too. So the samples of a trial are
-    /// compared with those around it, and each trial that fails doubles the period.
+    /// They do not compare, because they include what the application does. So the samples of a
+    /// trial are compared with the samples around it, and each trial that fails doubles the period.
     Fresh {
-        /// The other one must be cheaper by this part of the usual cost; none for any part.
+        /// The other alternative must be cheaper by this part of the usual cost; `None`: by any
+        /// part.
         margin: Option<u64>,
-        /// So many samples in a row that cost half as much again as when the usual one was settled
-        /// bring the next trial forward, if the last one is so many samples ago.
+        /// This many samples in a row that cost 1.5 times what the usual alternative cost when it
+        /// was settled bring the next trial forward, if the last trial is that many samples ago.
         slower: Option<(u32, u64)>,
     },
 }

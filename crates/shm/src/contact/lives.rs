@@ -112,7 +112,8 @@ fn is_nobody_at(contacts: &mut Contacts, remote: RemoteId) -> bool {
 pub(crate) enum Newcomer {
     /// The one we know, or the first one.
     Known,
-    /// Another process: the one we know is gone, and nothing of it must meet the new one.
+    /// Another process: the one that we know is gone, and nothing that belongs to it may reach the
+    /// new one.
     Other,
     /// It was there before, and only its bell is heard late.
     Late,

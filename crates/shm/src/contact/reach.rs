@@ -29,8 +29,8 @@ pub(super) enum Obstacle {
     Lasting(TransferError),
     /// All its slots are taken; some of them by the dead, perhaps.
     Full,
-    /// Its owner is another process than the one that sends to us from its address: that one is to
-    /// be lost first.
+    /// The owner of this region is not the process that sends to us from the same address. First
+    /// that process must be given up.
     Replaced,
 }
 

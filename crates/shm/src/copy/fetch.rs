@@ -25,8 +25,8 @@ use crate::tuner::copies::Lesson;
 /// How an accepted message comes in.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// It is not decided yet: that waits until it is its turn, so that what those before it took
-    /// counts.
+    /// Not decided yet. It is decided when the message's turn comes, so that the times of the
+    /// messages before it count.
     Undecided,
     /// We read the sender's memory.
     SingleCopy,
@@ -36,8 +36,8 @@ pub(super) enum Stage {
     Own,
     /// All pipes are lent; we wait for one.
     AwaitPipe,
-    /// Through the pipe that the fetch before it uses, as soon as that one is through; its sender
-    /// is told already.
+    /// Through the pipe that the fetch before it uses, as soon as that fetch is complete; the
+    /// sender already knows this.
     Follows,
     /// Through this pipe.
     Piped(Pipe),

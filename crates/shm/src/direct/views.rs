@@ -29,7 +29,8 @@ struct View {
 /// All registrations of a remote that were accessed.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
-    /// By the number of its entry, of which a region has a thousand at most: a look-up is an index.
+    /// By the number of its entry, so that a look-up is an index; a region has at most a thousand
+    /// entries.
     by_entry: Vec<Option<Box<View>>>,
     count: usize,
     private_count: u32,

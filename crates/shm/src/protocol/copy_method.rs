@@ -19,7 +19,7 @@ pub(crate) enum CopyMethod {
     Pipelined = 1,
     /// Through a pipe, by non-temporal stores of the sender.
     PipelinedNonTemporal = 2,
-    /// The receiver copies out of the sender's heap, which it has mapped.
+    /// The receiver copies out of the sender's shared heap, which the receiver has mapped.
     Mapped = 3,
     /// The same by non-temporal stores.
     MappedNonTemporal = 4,

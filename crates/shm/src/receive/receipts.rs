@@ -9,8 +9,8 @@ use weft_contract::{AckToken, RemoteId};
 struct Receipt {
     remote: RemoteId,
     send_id: u64,
-    /// Whoever waited for it is gone. Another process at its address may use the same number for a
-    /// send of its own.
+    /// The process that waited for it is gone. Another process at the same address may use the same
+    /// number for a send of its own.
     is_void: bool,
 }
 
