@@ -191,8 +191,8 @@ impl Contacts {
                 }
                 entry.told = Some(TransferError::NoMemory);
                 self.own.report(&format!(
-                    "all {SLOT_COUNT} places for senders at {} are taken by processes that live: \
-                     as many of one machine can send to one endpoint",
+                    "all {SLOT_COUNT} slots of the endpoint at {} are taken by processes that \
+                     live: no more processes of its host can send to it",
                     entry.address
                 ));
                 TransferError::NoMemory

@@ -206,8 +206,8 @@ impl Cooperation {
             }
             if clock::monotonic_ns() > end_ns {
                 contacts.own.report(&format!(
-                    "the process at {} was stopped while it wrote a message into memory of this \
-                     one, which gives the message up",
+                    "this process gives up a message, because the process at {} was stopped while \
+                     it wrote that message into memory of this one",
                     contacts.remote(remote).address()
                 ));
                 break;

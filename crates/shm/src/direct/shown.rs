@@ -66,8 +66,8 @@ impl Shown {
         for key in Registrations::of(own.region().mapping()).keys() {
             if !self.withdraw(own, key) {
                 own.report(
-                    "a process of this host was stopped while it accessed registered memory of \
-                     this one, which closes its endpoint",
+                    "this process closes its endpoint, but a process of this host was stopped \
+                     while it accessed registered memory of this one",
                 );
             }
         }
