@@ -17,6 +17,7 @@ use std::env;
 use std::ffi::{CStr, c_int};
 use std::os::fd::RawFd;
 
+use weft_facts::parameter::REPORT;
 use weft_os::at_exit::{at_exit, write_after_end};
 
 use crate::next::definition;
@@ -33,8 +34,10 @@ extern "C" fn at_load() {
     }
 }
 
-/// The descriptor that MPICH's Hydra opened for this rank; `None` under another launcher.
+/// The descriptor that MPICH's Hydra opened for this rank of `weft run`; `None` in other jobs: whoever
+/// calls mpiexec can tell it to let the other ranks go on (`-disable-auto-cleanup`).
 fn hydras_descriptor(get: impl Fn(&str) -> Option<String>) -> Option<RawFd> {
+    get(REPORT.variable).filter(|socket| socket != "1")?;
     get("PMI_HOSTNAME")?;
     let descriptor = get("PMI_FD")?.parse().ok()?;
     (descriptor > 2).then_some(descriptor)
@@ -44,8 +47,10 @@ fn tell_launcher(exit_code: i32) {
     let Some(descriptor) = hydras_descriptor(|name| env::var(name).ok()) else {
         return;
     };
+    // The system keeps eight bits of it (exit(3)).
+    let exit_code = exit_code & 0xff;
     if exit_code != 0 && is_within_mpi() {
-        let line = format!("cmd=abort exitcode={}\n", exit_code & 0xff);
+        let line = format!("cmd=abort exitcode={exit_code}\n");
         // Without a child the rank ends as it would without this library.
         let _ = write_after_end(descriptor, line.as_bytes());
     }
@@ -71,22 +76,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_hydra_of_mpich_is_told() {
-        let variables = |set: &'static [(&str, &str)]| {
-            move |name: &str| {
-                let value = set.iter().find(|(known, _)| *known == name);
-                value.map(|(_, value)| (*value).to_owned())
-            }
+    fn only_hydra_of_mpich_below_weft_run_is_told() {
+        const ALL: [(&str, &str); 3] = [
+            ("PMI_FD", "9"),
+            ("PMI_HOSTNAME", "n1"),
+            ("FI_WEFT_REPORT", "weft-1"),
+        ];
+        let found = |changed: &str, value: Option<&str>| {
+            hydras_descriptor(|name| {
+                let (_, usual) = ALL.iter().find(|(known, _)| *known == name)?;
+                let value = if name == changed { value } else { Some(*usual) };
+                value.map(str::to_owned)
+            })
         };
-        let hydra = variables(&[("PMI_FD", "9"), ("PMI_HOSTNAME", "n1")]);
-        assert_eq!(hydras_descriptor(hydra), Some(9));
-        // So do Slurm's PMI-2 and Intel's Hydra.
-        assert_eq!(hydras_descriptor(variables(&[("PMI_FD", "9")])), None);
-        assert_eq!(
-            hydras_descriptor(variables(&[("PMI_HOSTNAME", "n1")])),
-            None
-        );
-        let odd = variables(&[("PMI_FD", "1"), ("PMI_HOSTNAME", "n1")]);
-        assert_eq!(hydras_descriptor(odd), None, "that is its output");
+        assert_eq!(found("", None), Some(9));
+        // Slurm's PMI-2 and Intel's Hydra open a descriptor too.
+        assert_eq!(found("PMI_HOSTNAME", None), None);
+        assert_eq!(found("PMI_FD", None), None);
+        assert_eq!(found("PMI_FD", Some("1")), None, "that is its output");
+        // weft exec; and a user who wants rank 0 to report.
+        assert_eq!(found("FI_WEFT_REPORT", None), None);
+        assert_eq!(found("FI_WEFT_REPORT", Some("1")), None);
     }
 }

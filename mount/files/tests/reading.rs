@@ -309,10 +309,7 @@ fn next_mount_reads_from_the_disk_what_an_earlier_one_fetched() {
     let info = first.runtime.block_on(first.store.head("k")).unwrap();
     let name = weft_cache::ContentName::new("here", "k", info.etag.as_str(), 3_000_000);
     while disk("here").cache.whole(&name).is_none() {
-        assert!(
-            Instant::now() < until,
-            "it is written after it was read"
-        );
+        assert!(Instant::now() < until, "it is written after it was read");
     }
     assert_eq!(second.read("k", 0, 4_000_000).unwrap(), body);
     assert_eq!(second.count(Operation::Get), 0);
