@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What ranks may do with each other's memory, tried by a process that is no ancestor: this one
-//! keeps some bytes, opens itself to readers, as Weft does, and starts `weft doctor` again to fetch
-//! them; the kernel's rule that a parent may read its child does not help there, so the answer is
-//! that of two ranks.
+//! Tries whether two ranks may read each other's memory. This process keeps some bytes, permits
+//! other processes to read them, as Weft does, and starts `weft doctor` again, which reads them.
+//! The kernel lets a parent read its child. Here the child reads its parent, so that rule does not
+//! help, and the result is the same as between two ranks.
 //!
-//! Called by `single_copy.rs` and `direct.rs`, which differ in where the bytes lie and how they are
-//! fetched. Source: ptrace(2) "Ptrace access mode checking".
+//! Called by `single_copy.rs` and `direct.rs`, which differ in where the bytes are and how they are
+//! read. Source: ptrace(2) "Ptrace access mode checking".
 
 use std::io;
 use std::path::Path;

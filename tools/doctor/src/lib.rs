@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft doctor`, `weft info` and `weft top`: what is wrong on this machine and how to fix it, what
-//! is here, and what runs.
+//! `weft doctor` finds what is wrong on this host and says how to fix it. `weft info` prints what
+//! is here. `weft top` shows the counters of running jobs.
 //!
-//! A message layer that falls back silently is one that nobody notices is off: a container without
-//! single copy, a /dev/shm of 64 MiB, an MPI built without libfabric, a variable left over from an
-//! old job. The doctor tries what Weft will need (it makes the files, opens the sockets, lets
-//! another process read its memory, starts a job of each MPI) rather than reading version numbers.
-//! It gives for each thing what came of it, why it matters and what to do; of what it did not try
-//! it says so. It changes nothing. docs/doctor.md lists all checks.
+//! An MPI that cannot use Weft often uses something else and does not say so: in a container where
+//! single copy is refused, with a /dev/shm of 64 MiB, where the MPI was built without libfabric, or
+//! where an old job left a variable. So the doctor does not only read versions. It does what Weft
+//! will do: it makes the files, opens the sockets, lets another process read its memory, and starts
+//! a job with each MPI. For each check it gives the result, why it matters and what to do. It says
+//! what it did not try. It changes nothing. docs/doctor.md lists all checks.
 //!
-//! - `arguments`: the words of `weft doctor` and `weft info`. `check`: one result. `examination`:
-//!   all of them, and the exit code. `text`: how they look.
-//! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and a
-//!   job of each.
-//! - `single_copy`, `direct`, `meeting`, `heap`: what goes on between two processes; `attempt`
-//!   tries the first two with `weft` as the other process. `contact`, `network`: addresses and
-//!   datagrams. `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup`
-//!   read its files. `bucket`: what mounting one takes.
-//! - `shared_memory`: /dev/shm around jobs. `kernel`, `efa`, `slurm`: what else is on this host.
-//! - `bucket_trial`, `store`: a bucket that somebody names.
-//! - `hosts`: the doctor on each host of a job, and what differs of their `facts`. `remote`: this
-//!   program on another host; `reach` has it send datagrams back, `flows` take many at once.
-//! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
-//!   table.
-//! - `measure`: the copy methods for a long message, timed. `top`: the live endpoints of this user,
-//!   from what they publish. `running`: their choices.
-//! - `info`: everything without judgement.
+//! - Frame: `arguments` are the options. `check` is one result, `examination` all of them with the
+//!   exit code, `text` prints them.
+//! - Provider and MPIs: `library` checks the provider's file. `launcher` starts a job with each MPI
+//!   that `weft run` would find.
+//! - Two processes: `single_copy`, `direct`, `meeting` and `heap` check what two ranks do with each
+//!   other. `attempt` starts `weft` as the other process for the first two.
+//! - Network: `contact` checks addresses, `network` datagrams.
+//! - Host: `memory`, `processor`, `shared_memory` (/dev/shm), `kernel`, `efa` and `slurm`. `tree`
+//!   and `cgroup` read the files of the system.
+//! - Buckets: `bucket` checks what a mount needs; `bucket_trial` and `store` try the one that
+//!   `--bucket` names.
+//! - Several hosts: `hosts` runs the doctor on each host and compares their `facts`. `remote`
+//!   starts `weft` on another host. `reach` sends datagrams there and back, `flows` measures
+//!   several connections at once.
+//! - Environment: `variables` finds those that keep an MPI from using Weft, `parameters` checks
+//!   FI_WEFT_*.
+//! - `info` prints everything without a verdict, with `running`, the choices of running endpoints,
+//!   and `measure`, the time of each copy method. `top` reads what endpoints publish.
 //!
-//! Everything that tries something is apart from what judges it, so that the judgements are tested
-//! with results of other machines.
+//! The code that tries something is separate from the code that judges the result. So tests can
+//! check verdicts about machines that are not at hand.
 #![forbid(unsafe_code)]
 
 pub mod arguments;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! This program on another host, through the remote shell, as one side of what is tried between two
-//! hosts: it says one line, and ends when it is let go.
+//! `weft` on another host, as one side of a check between two hosts. It is started through the
+//! remote shell, prints one line, and ends when its standard input is closed.
 //!
 //! Called by `flows.rs` and `reach.rs`.
 

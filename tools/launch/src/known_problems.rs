@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a user must know of this program under this MPI: said once, before the job starts, also
+//! Warnings about this program under this MPI. Each is printed once, before the job starts, also
 //! with `--quiet`.
 //!
-//! Called by `job.rs`; printed by `lib.rs`.
+//! Called by `job.rs` and `ranks.rs`; printed by `lib.rs` and `exec.rs`.
 
 use crate::discover::Installation;
 use crate::family::Family;

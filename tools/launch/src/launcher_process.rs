@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The launcher's process above a rank: where its program lies, and which cores it may use. A rank
-//! may be bound to one core, and scripts may stand between it and the launcher.
+//! The launcher's process above a rank: its folder, and which cores it may use. The rank itself may
+//! be bound to one core, and scripts may run between it and the launcher.
 //!
-//! Called by `exec.rs`. Source: proc(5), `stat`, `environ` and `exe`.
+//! Called by `ranks.rs`. Source: proc(5), `stat`, `environ` and `exe`.
 
 use std::path::PathBuf;
 

@@ -1,64 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft run`: starts an unmodified MPI program, on this machine or on several hosts, with the MPI
-//! that it was built for, with its messages carried by Weft (or, to compare, by the MPI's own
-//! shared memory, by TCP or by another libfabric provider), and says at the end what went through
+//! `weft run` starts an unmodified MPI program, on this host or on several, under the MPI that the
+//! program was built for. Weft carries the messages. For comparison the MPI's own shared memory,
+//! TCP or another libfabric provider can carry them. At the end `weft run` says what went through
 //! Weft.
 //!
-//! Every MPI wants to be told in its own way to use a libfabric provider for messages inside a
-//! machine, most of them fall back silently to something else when they are told wrongly, and none
-//! says afterwards what it used. This crate knows those ways, refuses combinations that cannot work
-//! with a sentence that says why, and reads the providers' own counts at the end.
+//! Each MPI needs other settings to use a libfabric provider inside a host. With wrong settings
+//! most of them use something else and do not say so. This crate knows the settings of each MPI,
+//! refuses combinations that cannot work and says why, and reads the counters of the provider at
+//! the end.
 //!
-//! A run, in the order of the modules:
+//! The modules, in the order of a run:
 //!
-//! - `spelling`: what the user wrote as for another launcher (`launcher_options`), in our words;
-//!   `arguments`: what it asks for, with `mpi_choice`; `spec`: what a job file adds to that;
-//!   `fault`: every reason not to start, with its exit code.
-//! - `program`: the file, and how it comes to its MPI (`binding`): `linkage` walks its libraries as
-//!   the loader would (`elf` reads the files, `loader` knows the order of search), `python` asks an
-//!   interpreter for its mpi4py.
-//! - `discover`: the MPIs of this machine, told apart by `family`.
-//! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how
-//!   many ranks find a core.
-//! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks,
-//!   `remote_shell` is the way there (ssh or what takes its place), `node_agents` starts a
-//!   `node_agent` on each and speaks `agent_protocol` with it, with a `heartbeat`,
-//!   `several_hosts` tells each MPI; `machines` finds hosts that are one machine;
-//!   `inject_size`: what single ranks inject.
-//! - `transport`: launcher arguments and environment, one file per family. `job` brings all of
-//!   this together.
-//! - `calls`: what the program calls that wants another way; `known_problems`: what no setting
-//!   helps.
-//! - `bind`: what binds MPICH's ranks to their cores.
-//! - `command`: the whole command line, run or printed (`--dry-run`).
-//! - `preloads`: which libraries the ranks preload; `preload`: how. `heap`: memory that receivers
-//!   map (`--heap`).
-//!   `sched_yield`: what waiting ranks do (`--yield`). `collectives`: what serves collectives
-//!   inside a host (`--collectives`).
-//! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`). `mounts`: buckets as folders for the
-//!   job (`--mount`).
-//! - `job_key`: what the ranks know each other by between hosts.
-//! - `report`: a socket for what the ranks' providers have to say; `collective_calls`: and what
-//!   became of their collectives; `counted`: numbers in words. `stderr`: what is said to the user.
-//! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
-//! - `leftovers`, `sessions`: what ranks and daemons that were killed have left in /dev/shm and in
-//!   the folder for temporary files, removed.
-//! - `retries`: signals between a job that failed and its next attempt.
-//! - `limits`: those that a job that failed may have met.
-//! - `outcome`: the exit code, the summary, the record for `--json`.
+//! - Command line: `arguments` (with `mpi_choice`) are the options. `spelling` translates options
+//!   of other launchers (`launcher_options`). `spec` reads a job file. `fault` lists the reasons
+//!   not to start, with their exit codes.
+//! - Program: `program` finds the file and how it gets its MPI (`binding`). `linkage` follows its
+//!   libraries as the loader would: `elf` reads the files, `loader` knows where to search. `python`
+//!   asks an interpreter for its mpi4py. `calls` finds calls of MPI that need other settings.
+//! - MPI: `discover` finds the MPIs of this host, `family` tells them apart, `choose` takes the one
+//!   for this program. `provider` finds libweft-fi.so. `cores` counts the cores for ranks.
+//! - Several hosts: `hosts` reads their list, `placement` distributes the ranks. `remote_shell` is
+//!   ssh or its replacement. `node_agents` starts a `node_agent` on each host; they talk by
+//!   `agent_protocol`, with a `heartbeat`. `several_hosts` tells the MPI's launcher about the
+//!   hosts. `machines` finds host names that are the same machine. `inject_size` sets the limit of
+//!   inject calls.
+//! - Settings: `transport` makes the launcher's arguments and the environment, with one file for
+//!   each MPI. `job` joins everything. `known_problems` warns of faults that no setting avoids.
+//!   `bind` binds MPICH's ranks to cores. `command` is the complete command line, run or printed
+//!   (`--dry-run`).
+//! - Preloaded libraries: `preloads` lists them, `preload` puts them into the ranks alone.
+//!   `heap` is for `--heap`, `sched_yield` for `--yield`, `collectives` for `--collectives`.
+//! - What a job gets of its own: `dev_shm` (`--shm-size`), `mounts` (`--mount`), and `job_key`, the
+//!   secret that its processes on several hosts share.
+//! - Running: `supervise` watches the launcher until it ends and keeps the time limit; `signals`
+//!   are passed on. `retries` is one attempt of a job, and what a signal does between two
+//!   (`--retries`).
+//! - Ending: `report` receives the counters of the ranks through a socket; `collective_calls` are
+//!   those of collectives, `counted` formats numbers. `leftovers` and `sessions` remove files of
+//!   processes that were killed. `limits` names limits that a failed job may have reached.
+//!   `outcome` makes the exit code, the summary and the record of `--json`. `stderr` prints lines
+//!   for the user.
 //!
-//! `weft exec` gives the ranks of other launchers what ranks of `weft run` have:
+//! `weft exec` gives ranks that another launcher started the same as `weft run` gives its ranks:
 //!
-//! - `environment`: what is changed in an inherited environment; `transport` makes it in two parts,
-//!   for the launcher and for the ranks. `rank_arguments`, `rank_environment`, `ranks`: the part of
-//!   the ranks.
-//! - `exec` becomes the program, `env` prints the variables. `started`: which rank this is;
-//!   `launcher_process`: the launcher's process; `rank_mpi`: the program's MPI; `pmi`: whether that
-//!   understands the launcher.
-//! - `slurm_start`: how ranks start inside an allocation of Slurm; `slurm`: `weft run` there.
+//! - `environment` holds changes of an inherited environment. `transport` makes them in two parts,
+//!   for the launcher and for the ranks. `rank_arguments`, `rank_environment` and `ranks` are the
+//!   part of the ranks.
+//! - `exec` becomes the program; `env` prints the variables instead. `started` finds out which rank
+//!   this is, `launcher_process` looks at the process that started it, `rank_mpi` finds the
+//!   program's MPI, and `pmi` whether this MPI understands the launcher.
+//! - `slurm_start` decides how ranks start inside an allocation of Slurm; `slurm` is `weft run`
+//!   there.
 //!
-//! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see
-//! what a run would see.
+//! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` as well, so they see
+//! the same as a run.
 #![forbid(unsafe_code)]
 
 pub mod agent_protocol;

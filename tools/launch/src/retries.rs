@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One attempt of a job that may be run again (`--retries`), and what happens between two.
+//! One attempt of a job that may be repeated (`--retries`), and what a signal does between two
+//! attempts.
 //!
 //! Called by `lib.rs`.
 

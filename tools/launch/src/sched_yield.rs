@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `--yield`: whether libweft-yield.so is preloaded into the ranks. Called by `job.rs` and
-//! `ranks.rs`. Why: docs/yield.md.
+//! `--yield`: whether the ranks preload libweft-yield.so, which replaces sched_yield(2).
+//!
+//! Called by `preloads.rs`, `job.rs` and `ranks.rs`. docs/yield.md says why.
 
 use std::path::PathBuf;
 

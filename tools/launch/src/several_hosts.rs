@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How each MPI's launcher is told of several hosts: which, how many ranks on each, through which
-//! agent, over which interface.
+//! What each MPI's launcher is told about several hosts: their names, the ranks on each, the remote
+//! shell, and the network interface.
 //!
-//! Called by `lib.rs` after `transport.rs`, whose settings it adds to. Facts as tried with Open MPI
-//! 4.1.4 and 5.0.11, MPICH 5.0.2 and Intel MPI 2021.18. Hydra passes the whole environment to the
-//! ranks through its own connection; Open MPI passes what it is told by name (`-x`), so that no
-//! value is on a command line on any host.
+//! Called by `job.rs` after `transport.rs`, whose settings it extends, and by `command.rs`. Tried
+//! with Open MPI 4.1.4 and 5.0.11, MPICH 5.0.2 and Intel MPI 2021.18. Hydra passes the whole
+//! environment to the ranks through its own connection. Open MPI passes the variables that it is
+//! told by name (`-x`). So no value is on a command line on any host.
 
 use std::ffi::OsStr;
 

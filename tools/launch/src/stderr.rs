@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `weft run` says on stderr: `eprintln!`, but one write(2) for each line, because `eprintln!`
-//! writes piece by piece, and the lines of ranks and launchers come in between; and no panic where
-//! nobody reads any more, as behind `2>&1 | head -1` or on a terminal that was closed.
+//! How `weft run` prints on stderr. `say!` is like `eprintln!`, with two differences. It writes
+//! each line with one write(2), so that lines of ranks and launchers do not mix with it. It does
+//! not panic when nobody reads any more, as behind `2>&1 | head -1` or after a terminal was closed.
 //!
-//! Called by every module that talks to the user, also as a rank (`bind`).
+//! Called by every module that prints for the user, also in a rank (`bind`).
 
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft soak`: random messages between processes over both routes, under faults, each message
+//! `weft soak`: random messages between processes over both routes, under faults. Each message is
 //! checked (docs/soak.md).
 //!
-//! In the order of a run: [`options`] and [`fault`] say what is wanted, `run` goes from job to job,
-//! [`schedule`] draws each
-//! job's settings and faults from the seed, `job` starts its processes and `network` its hosts.
-//! Each process is a `worker`,
-//! which sends what [`traffic`] says over libfabric (`fabric`) and writes a [`ledger`]; [`checker`]
-//! judges the ledgers of a
-//! round.
+//! In the order of a run: [`options`] are the command line, [`fault`] is a kind of fault. `run`
+//! starts one job after the other. [`schedule`] draws the settings and the faults of each job from
+//! the seed. `job` starts its processes, and `network` its hosts. Each process is a `worker`. It
+//! sends what [`traffic`] says over libfabric (`fabric`), and writes a [`ledger`]. At the end of a
+//! round [`checker`] compares the ledgers.
 
 pub mod checker;
 mod control;
