@@ -81,6 +81,7 @@ pub(crate) fn on_section(
     let in_flight_bytes = sender.in_flight_bytes;
     let rtt_ns = take_echo(sender, heard);
     let mut acked_bytes = 0;
+    let mut oldest_ns = Instant::NEVER;
     for sequence in sender.ring.first()..end {
         let fresh = |sent: &Sent| sent.fate != Fate::Acknowledged && section.covers(sequence);
         let Some(sent) = sender.ring.get(sequence).copied().filter(fresh) else {
@@ -93,12 +94,18 @@ pub(crate) fn on_section(
         acked_bytes += u64::from(sent.bytes);
         if !sent.again {
             sender.marks.on_arrived(sequence);
+            oldest_ns = oldest_ns.min(sent.sent_ns);
         }
         learn_lateness(sender, &sent, before, heard);
         judge_arrival(sender, &sent, section, now_ns, statistics);
         acknowledged(sent.piece);
     }
     sender.ring.advance();
+    if oldest_ns != Instant::NEVER && sender.clocks.hosts_are_slower() {
+        let read_ns = now_ns.saturating_sub(heard.waited_ns);
+        let away_ns = read_ns.saturating_since(oldest_ns);
+        sender.clocks.away_ns = sender.clocks.away_ns.max(away_ns);
+    }
     settle_clocks(sender, heard, acked_bytes);
     let sample = Sample {
         now_ns,
@@ -109,22 +116,12 @@ pub(crate) fn on_section(
         tried_bytes: sender.take_tried_bytes(),
     };
     let verdict = sender.window.on_acknowledged(&sample);
-    let srtt_ns = sender.round_trip.srtt_ns();
     if let Some(rtt_ns) = rtt_ns {
-        let path = section.echo_path;
-        let is_marked = is_marked(section.marks.as_ref(), path);
-        let is_quick = verdict == Verdict::BelowTarget && !is_marked;
-        sender.first_flight.on_echo(section.cumulative, is_quick);
-        sender
-            .paths
-            .on_echo(path, section.echo_sent_ns, rtt_ns, is_quick);
-        // Where many paths have queues, to pass over those that had one fills the others.
-        if verdict == Verdict::SlowMinority && !sender.window.is_loaded() {
-            sender.paths.health.skip(path, now_ns, srtt_ns);
-        }
+        judge_echo(sender, heard, rtt_ns, verdict);
     }
     if heard.is_news {
         heed_marks(sender, heard, in_flight_bytes);
+        let srtt_ns = sender.round_trip.srtt_ns();
         sender.window.on_penalty(section.penalty, now_ns, srtt_ns);
     }
     // Judged by when the section came, not by when it was read: behind it in our sockets may lie
@@ -132,6 +129,24 @@ pub(crate) fn on_section(
     // after all that waits has been read.
     find_lost(sender, now_ns.saturating_sub(heard.waited_ns), statistics);
     Ok(())
+}
+
+/// What a round trip through the network says of its path; `verdict` is what the window made of it.
+#[inline]
+fn judge_echo(sender: &mut Sender, heard: &Heard<'_>, rtt_ns: Nanos, verdict: Verdict) {
+    let section = heard.section;
+    let path = section.echo_path;
+    let is_marked = is_marked(section.marks.as_ref(), path);
+    let is_quick = verdict == Verdict::BelowTarget && !is_marked;
+    sender.first_flight.on_echo(section.cumulative, is_quick);
+    sender
+        .paths
+        .on_echo(path, section.echo_sent_ns, rtt_ns, is_quick);
+    // Where many paths have queues, to pass over those that had one fills the others.
+    if verdict == Verdict::SlowMinority && !sender.window.is_loaded() {
+        let srtt_ns = sender.round_trip.srtt_ns();
+        sender.paths.health.skip(path, heard.now_ns, srtt_ns);
+    }
 }
 
 /// The network has marked packets instead of dropping them (srd-protocol 10.12).
@@ -332,7 +347,8 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
     let srtt_ns = sender.round_trip.srtt_ns();
     let wait_ns = reordering_wait_ns(sender);
     let delivered_ns = sender.clocks.delivered_ns;
-    // What a remote that was off its processor has not read yet, it has not lost.
+    // What a remote that was off its processor has not read yet, it has not lost: neither behind
+    // the newest that it read, nor in another socket behind the oldest.
     let least_ns = srtt_ns.max(sender.clocks.away_ns);
     let (mut lost_bytes, mut lost_count, mut overtaken_bytes) = (0, 0, 0);
     for sequence in sender.ring.first()..sender.ring.next() {

@@ -84,7 +84,8 @@ pub(crate) struct Clocks {
     pub(crate) delivered_ns: Instant,
     pub(crate) last_echo_ns: Instant,
     /// How long the newest echoed packet was away, with what it waited at the remote (RFC 8985:
-    /// RACK.rtt).
+    /// RACK.rtt), or the oldest one that was acknowledged with it, if that is more (srd-protocol
+    /// 8.2).
     pub(crate) away_ns: Nanos,
     /// What a round trip took in the network and in the hosts, smoothed (srd-protocol 10.1).
     network_ns: Nanos,
@@ -118,7 +119,7 @@ impl Clocks {
         begins
     }
 
-    fn hosts_are_slower(&self) -> bool {
+    pub(crate) fn hosts_are_slower(&self) -> bool {
         self.hosts_ns > HOSTS_SLOWER * self.network_ns
     }
 }
