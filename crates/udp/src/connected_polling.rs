@@ -95,14 +95,20 @@ impl ConnectedPolling {
         self.joined = false;
     }
 
-    /// A look at joined datagrams has found so many; answers whether single ones will do.
-    pub(crate) fn ends_joined(&mut self, datagram_count: usize) -> bool {
-        match datagram_count {
-            0 => {}
-            1 => self.single_count += 1,
-            _ => self.single_count = 0,
+    /// A look at joined datagrams has found so many, and so many if joined ones count as one;
+    /// answers whether single ones will do.
+    pub(crate) fn ends_joined(&mut self, datagram_count: usize, joined_count: usize) -> bool {
+        if datagram_count > joined_count {
+            self.single_count = 0;
+        } else {
+            self.single_count = self.single_count.saturating_add(joined_count as u32);
         }
         self.single_count >= SINGLE_AFTER
+    }
+
+    /// Whether what came last through the joined socket was single: then one call may find many.
+    pub(crate) fn is_single(&self) -> bool {
+        self.single_count >= ROW_COUNT
     }
 
     /// How often to look in this call. Fast path.
@@ -226,13 +232,13 @@ mod tests {
         let mut polling = begun();
         polling.join(true);
         for _ in 1..SINGLE_AFTER {
-            assert!(!polling.ends_joined(0) && !polling.ends_joined(1));
+            assert!(!polling.ends_joined(0, 0) && !polling.ends_joined(1, 1));
         }
-        assert!(!polling.ends_joined(2), "a message of two datagrams");
+        assert!(!polling.ends_joined(2, 1), "a message of two datagrams");
         for _ in 1..SINGLE_AFTER {
-            assert!(!polling.ends_joined(1));
+            assert!(!polling.ends_joined(1, 1));
         }
-        assert!(polling.ends_joined(1));
+        assert!(polling.ends_joined(1, 1));
         polling.separate();
         assert!(polling.exists() && !polling.is_joined());
     }

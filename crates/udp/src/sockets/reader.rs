@@ -24,9 +24,16 @@ use crate::sockets::waits::Waits;
 #[path = "reader_tests.rs"]
 mod tests;
 
-/// Datagrams, or joined ones, received by one call. Chosen: 128 KiB of buffers, which stay in the
-/// nearest caches; eight were no faster.
+/// Datagrams, or joined ones, received by the first call. Chosen: 128 KiB of buffers, which stay in
+/// the nearest caches; eight were no faster.
 const RECEIVE_COUNT: usize = 2;
+/// The same where the first call found so many, and short ones: then there are often many.
+const SHORT_COUNT: usize = 16;
+/// A socket is read until it is empty, or so much of it was read (chosen: what one call may find
+/// anyway). Each datagram counts as [`DATAGRAM_COST_BYTES`] more, so that empty ones keep nobody.
+const SOCKET_BYTES: usize = 1 << 16;
+/// See [`SOCKET_BYTES`]. Chosen: a window of 64 short messages is read at once.
+const DATAGRAM_COST_BYTES: usize = 512;
 /// What one of them may hold: joined ones reach 64 KiB.
 const RECEIVE_BYTES: usize = 1 << 16;
 /// Rounds over all sockets before timers are asked. Chosen: more than a socket's buffer holds in
@@ -43,6 +50,7 @@ struct Found {
     datagram_count: usize,
     /// Joined ones count as one: a message in many datagrams is still a message on its own.
     joined_count: usize,
+    bytes: usize,
 }
 
 /// The sockets, and what is known of what lies in them.
@@ -72,7 +80,7 @@ impl Reader {
             sockets,
             authentication,
             joining: Joining::new(incarnation),
-            batch: ReceiveBatch::new(RECEIVE_COUNT, RECEIVE_BYTES),
+            batch: ReceiveBatch::new(SHORT_COUNT, RECEIVE_BYTES),
             polling: SocketPolling::default(),
             waits: Waits::new(),
             complaints: VecDeque::new(),
@@ -154,7 +162,7 @@ impl Reader {
             let index = self.sockets.position(named);
             // The connected one has been looked into.
             if let Some(index) = index.filter(|index| *index < PORT_COUNT) {
-                let found = self.receive_from(index, ReceiveBatch::receive, visit);
+                let found = self.receive_waiting(index, visit);
                 self.polling.found(index, found.joined_count);
                 total += found.datagram_count;
             }
@@ -165,18 +173,25 @@ impl Reader {
     /// Receives from the connected socket.
     fn receive_connected(&mut self, visit: &mut impl Visit) -> Found {
         if self.sockets.connected_polling.ends_row() {
-            let found = self.receive_from(PORT_COUNT, ReceiveBatch::receive, visit);
-            // It holds several still, after several that were read one by one.
-            let is_many = self.batch.is_full() && found.datagram_count > 0;
-            if is_many && !self.sockets.connected_polling.is_joined() {
+            let is_joined = self.sockets.connected_polling.is_joined();
+            let found = self.receive_waiting(PORT_COUNT, visit);
+            // It held several still, after several that were read one by one.
+            if found.joined_count >= RECEIVE_COUNT && !is_joined {
                 self.sockets.join_connected();
             }
             return found;
         }
         if self.sockets.connected_polling.is_joined() {
-            let found = self.receive_from(PORT_COUNT, ReceiveBatch::receive_one, visit);
-            let connected_polling = &mut self.sockets.connected_polling;
-            if connected_polling.ends_joined(found.datagram_count) {
+            let found = match self.sockets.connected_polling.is_single() {
+                true => self.receive_waiting(PORT_COUNT, visit),
+                false => self.receive_from(PORT_COUNT, ReceiveBatch::receive_one, visit),
+            };
+            let (count, joined_count) = (found.datagram_count, found.joined_count);
+            if self
+                .sockets
+                .connected_polling
+                .ends_joined(count, joined_count)
+            {
                 self.sockets.separate_connected();
             }
             return found;
@@ -185,6 +200,7 @@ impl Reader {
         Found {
             datagram_count: count,
             joined_count: count,
+            bytes: 0,
         }
     }
 
@@ -238,6 +254,25 @@ impl Reader {
         1
     }
 
+    /// Receives what waits in a socket, as long as it is short: whoever was off its processor finds
+    /// much in several sockets. To answer what was read, and not what lay beside it, would look
+    /// like a loss.
+    fn receive_waiting(&mut self, index: usize, visit: &mut impl Visit) -> Found {
+        let first = |batch: &mut ReceiveBatch, socket: &UdpSocket| {
+            batch.receive_up_to(socket, RECEIVE_COUNT)
+        };
+        let mut found = self.receive_from(index, first, visit);
+        let mut is_more = found.joined_count == RECEIVE_COUNT;
+        while is_more && found.bytes + DATAGRAM_COST_BYTES * found.joined_count < SOCKET_BYTES {
+            let more = self.receive_from(index, ReceiveBatch::receive, visit);
+            found.datagram_count += more.datagram_count;
+            found.joined_count += more.joined_count;
+            found.bytes += more.bytes;
+            is_more = more.joined_count == SHORT_COUNT;
+        }
+        found
+    }
+
     /// Receives what one call finds in a socket.
     fn receive_from(
         &mut self,
@@ -271,6 +306,7 @@ impl Reader {
             0
         };
         let mut total = 0;
+        let mut bytes = 0;
         for received in (0..count).filter_map(|place| self.batch.get(place)) {
             let arrived_ns = connected_ns.unwrap_or(received.arrived_realtime_ns);
             let origin = Origin {
@@ -280,6 +316,7 @@ impl Reader {
                     .traffic_class
                     .map_or(Ecn::Unknown, Ecn::from_traffic_class),
             };
+            bytes += received.bytes.len();
             for datagram in received.bytes.chunks(received.segment_bytes) {
                 let mut origin = origin;
                 let Some(packet) = whole(&mut self.joining, &mut origin, index, datagram) else {
@@ -296,6 +333,7 @@ impl Reader {
         Found {
             datagram_count: total,
             joined_count: count,
+            bytes,
         }
     }
 }
