@@ -9,7 +9,7 @@ use weft_collectives::{Blocks, Uneven};
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
-use crate::limits::{are_read_in_place, unless_refused, within};
+use crate::limits::{are_read_in_place, unless_parts_are_left, unless_refused, within};
 use crate::mpi::Mpi;
 use crate::outcome::Outcome;
 use crate::parts::Described;
@@ -113,6 +113,7 @@ pub unsafe fn parts_from_root(
     root: c_int,
 ) -> Option<c_int> {
     serve(Call::Scatter, communicator, |mpi, served| {
+        unless_parts_are_left(mpi, Call::Scatter, served)?;
         let root = served.root(root)?;
         let is_root = served.team.rank() == root;
         let is_in_place = is_root && mpi.is_in_place(receive.address());
@@ -201,7 +202,7 @@ unsafe fn all_to_all_in_place(mpi: &Mpi, served: &mut Served, send: Data, all: C
         let given = match mpi.is_in_place(send.address()) {
             // What is given is overwritten.
             true => None,
-            false => given_in_place(mpi, send.times(ranks)?, None)?,
+            false => given_in_place(mpi, send.times(ranks)?, false)?,
         };
         let given = given.as_ref().map(|given| given.view());
         let mut room = all.room();

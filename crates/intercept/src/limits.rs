@@ -29,6 +29,27 @@ const fn longest_block_bytes(call: Call, abi: Abi, ranks: usize) -> usize {
     }
 }
 
+/// Whether Weft serves a call in whose form with a length for each rank only some ranks know the
+/// lengths (docs/collectives.md, clause 4.8). Measured (docs/lab/2026-11-27-uneven-blocks.md): a
+/// rank of Open MPI sends and goes on, which takes less time than to agree on a length first.
+const fn are_parts_served(call: Call, abi: Abi, ranks: usize) -> bool {
+    !matches!(
+        (call, abi, ranks),
+        (Call::Gather | Call::Scatter, Abi::OpenMpi, 2)
+    )
+}
+
+/// Whether a call is served whose lengths only some ranks know; alike on all ranks.
+///
+/// # Errors
+/// [`Stop::Left`] if it is not.
+pub fn unless_parts_are_left(mpi: &Mpi, call: Call, served: &Served) -> Result<(), Stop> {
+    match are_parts_served(call, mpi.abi, served.team.ranks()) {
+        true => Ok(()),
+        false => Err(Stop::Left),
+    }
+}
+
 /// The most that ranks which share cores give each other in an alltoall, all together. Measured
 /// (docs/lab/2026-11-24-collectives-between-hosts.md): with 2 MiB Intel MPI's messages are quicker.
 const SHARED_CORES_BYTES: usize = 1 << 20;
@@ -134,5 +155,21 @@ pub fn within_hosts(mpi: &Mpi, call: Call, bytes: usize) -> Result<(), Stop> {
         Ok(())
     } else {
         Err(Stop::Left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gatherv_and_scatterv_of_two_ranks_of_open_mpi_are_left_to_it() {
+        for call in [Call::Gather, Call::Scatter] {
+            assert!(!are_parts_served(call, Abi::OpenMpi, 2));
+            assert!(are_parts_served(call, Abi::OpenMpi, 3));
+            assert!(are_parts_served(call, Abi::Mpich, 2));
+            assert!(are_parts_served(call, Abi::Standard, 2));
+        }
+        assert!(are_parts_served(Call::Alltoall, Abi::OpenMpi, 2));
     }
 }

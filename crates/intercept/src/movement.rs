@@ -10,7 +10,9 @@ use crate::across::Across;
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
-use crate::limits::{are_read_in_place, unless_refused, within, within_hosts};
+use crate::limits::{
+    are_read_in_place, unless_parts_are_left, unless_refused, within, within_hosts,
+};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::{Described, Parts};
@@ -156,7 +158,7 @@ unsafe fn to_all_in_place(mpi: &Mpi, served: &mut Served, send: Data, all: Check
     let block_bytes = all.bytes / served.team.ranks();
     // SAFETY: the caller's promise.
     unsafe {
-        let given = given_in_place(mpi, send, Some(&all))?;
+        let given = given_in_place(mpi, send, all.is_plain)?;
         let given = given.as_ref().map(|given| given.view());
         let mut room = all.room();
         let (mut direct, waiting) = served.direct()?;
@@ -165,7 +167,8 @@ unsafe fn to_all_in_place(mpi: &Mpi, served: &mut Served, send: Data, all: Check
     }
 }
 
-/// MPI_Allgatherv.
+/// MPI_Allgatherv. All ranks know all lengths; whether the blocks are read in place depends on the
+/// shortest of them, since each must be shared.
 ///
 /// # Safety
 /// As [`barrier`].
@@ -175,6 +178,24 @@ pub unsafe fn parts_to_all(communicator: usize, send: Data, receive: Described) 
         // SAFETY: the program's promise about its buffers and lists.
         unsafe {
             let all = receive.checked(mpi, served.team.ranks())?;
+            let shortest_bytes = all.shortest_bytes();
+            if are_read_in_place(Call::Allgather, shortest_bytes, served) {
+                let read_in_place = |served: &mut Served| {
+                    let given = given_in_place(mpi, send, all.is_plain())?;
+                    let given = given.as_ref().map(|given| given.view());
+                    let mut room = all.room();
+                    let (mut direct, waiting) = served.direct()?;
+                    let blocks = Blocks::Uneven(&all.blocks);
+                    direct.allgather(waiting, given, room.view_mut(), blocks)?;
+                    all.written(mpi, &room)
+                };
+                let outcome = read_in_place(served);
+                if let Some(outcome) =
+                    unless_refused(Call::Allgather, shortest_bytes, served, outcome)
+                {
+                    return outcome;
+                }
+            }
             within(mpi, Call::Allgather, all.longest_bytes(), served)?;
             let given = given(mpi, send, is_in_place)?;
             let mut room = if is_in_place {
@@ -260,7 +281,7 @@ unsafe fn to_root_in_place(
         let is_in_place = all.is_some() && mpi.is_in_place(send.address());
         let given = match all {
             Some(_) => given(mpi, send, is_in_place)?,
-            None => given_in_place(mpi, send, None)?,
+            None => given_in_place(mpi, send, false)?,
         };
         let given = given.as_ref().map(|given| given.view());
         let mut room = match &all {
@@ -285,6 +306,7 @@ pub unsafe fn parts_to_root(
     root: c_int,
 ) -> Option<c_int> {
     serve(Call::Gather, communicator, |mpi, served| {
+        unless_parts_are_left(mpi, Call::Gather, served)?;
         let root = served.root(root)?;
         let is_root = served.team.rank() == root;
         let is_in_place = is_root && mpi.is_in_place(send.address());

@@ -157,6 +157,17 @@ impl Parts {
         lengths.max().unwrap_or(0)
     }
 
+    /// Bytes of the shortest block that is not empty; 0 if all are.
+    pub fn shortest_bytes(&self) -> usize {
+        let lengths = self.pieces.iter().map(|piece| piece.bytes);
+        lengths.filter(|&bytes| bytes > 0).min().unwrap_or(0)
+    }
+
+    /// Whether the bytes lie in the program's buffer as they are, so that none are packed.
+    pub fn is_plain(&self) -> bool {
+        self.base.is_some()
+    }
+
     /// The bytes, to be read.
     ///
     /// # Errors

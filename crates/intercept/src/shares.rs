@@ -3,7 +3,7 @@
 
 use weft_collectives::Uneven;
 
-use crate::buffers::{Bytes, Checked, Data};
+use crate::buffers::{Bytes, Data};
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
 use crate::served::Served;
@@ -35,11 +35,10 @@ pub unsafe fn given(mpi: &Mpi, send: Data, is_in_place: bool) -> Result<Option<B
 pub unsafe fn given_in_place(
     mpi: &Mpi,
     send: Data,
-    other: Option<&Checked>,
+    is_other_plain: bool,
 ) -> Result<Option<Bytes>, Stop> {
-    let is_plain = |data: &Checked| data.is_plain;
     if mpi.is_in_place(send.address()) {
-        return Ok((!other.is_some_and(is_plain)).then_some(Bytes::NONE));
+        return Ok((!is_other_plain).then_some(Bytes::NONE));
     }
     let send = send.checked(mpi)?;
     if !send.is_plain {

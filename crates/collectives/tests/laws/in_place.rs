@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
 use weft_collectives::{
-    Blocks, Direct, Element, Fault, Operation, Reach, Reduction, Reductions, Shape, Shown, Team,
-    Wait,
+    Block, Blocks, Direct, Element, Fault, Operation, Reach, Reduction, Reductions, Shape, Shown,
+    Team, Wait,
 };
 use weft_memory::{BytesView, BytesViewMut};
 
@@ -66,6 +66,7 @@ enum What {
     Scatter,
     Gather,
     Allgather,
+    Allgatherv,
     Alltoall,
     Reduce,
     Allreduce,
@@ -92,6 +93,7 @@ impl Case {
             What::Scatter,
             What::Gather,
             What::Allgather,
+            What::Allgatherv,
             What::Alltoall,
             What::Reduce,
             What::Allreduce,
@@ -127,6 +129,17 @@ impl Case {
             }
         }
         sum
+    }
+
+    /// Blocks with lengths of their own, some of them empty, from last to first with gaps.
+    fn blocks(&self, ranks: usize) -> Vec<Block> {
+        let mut rng = Rng::with_seed(self.seed);
+        let length = self.length_bytes;
+        let block = |rank: usize| Block {
+            offset_bytes: (ranks - 1 - rank) * length * 2 + rng.usize(..length),
+            length_bytes: [0, length, rng.usize(..=length)][rng.usize(..3)],
+        };
+        (0..ranks).map(block).collect()
     }
 
     // structure: allow function-length because each call has its own arm
@@ -178,6 +191,24 @@ impl Case {
                 let outcome = direct.allgather(wait, send, buffer, Blocks::Even(length));
                 (outcome, each(&|rank| self.data(rank, length)))
             }
+            What::Allgatherv => {
+                let blocks = self.blocks(ranks);
+                let (at, bytes) = (blocks[own].offset_bytes, blocks[own].length_bytes);
+                recv = vec![0xEE; length * ranks * 2];
+                if self.in_place {
+                    recv[at..at + bytes].copy_from_slice(&whole[..bytes]);
+                }
+                let send = (!self.in_place).then(|| view(&whole[..bytes]));
+                let buffer = BytesViewMut::from_slice(&mut recv);
+                let outcome = direct.allgather(wait, send, buffer, Blocks::Uneven(&blocks));
+                let mut expected = vec![0xEE; length * ranks * 2];
+                for (rank, block) in blocks.iter().enumerate() {
+                    let (at, bytes) = (block.offset_bytes, block.length_bytes);
+                    let given = self.data(rank, length);
+                    expected[at..at + bytes].copy_from_slice(&given[..bytes]);
+                }
+                (outcome, expected)
+            }
             What::Alltoall => {
                 let send = (!self.in_place).then(|| view(&all));
                 let buffer = BytesViewMut::from_slice(&mut recv);
@@ -216,6 +247,11 @@ impl Case {
             What::Bcast | What::Scatter => self.hides == Some(self.root),
             What::Gather => self.hides.is_some_and(|rank| rank != self.root),
             What::Allgather => self.hides.is_some(),
+            // Who gives nothing has nothing to show.
+            What::Allgatherv => {
+                let blocks = self.blocks(ranks);
+                self.hides.is_some_and(|rank| blocks[rank].length_bytes > 0)
+            }
             What::Alltoall => self.hides.is_some() || (self.in_place && ranks > 0),
             What::Reduce | What::Allreduce => false,
         }
