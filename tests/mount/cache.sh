@@ -15,7 +15,8 @@ read_in() { with_cache && sum=$(sha256sum <"$mnt/kept") && wait_for 3 is_kept 50
 kept() {
     local attempt
     for attempt in {1..10}; do read_in && break; done
-    [ "$attempt" -lt 10 ] && with_cache && [ "$(sha256sum <"$mnt/kept")" = "$sum" ] && asked 'read_bytes == 0'
+    [ "$attempt" -lt 10 ] && with_cache && [ "$(sha256sum <"$mnt/kept")" = "$sum" ] &&
+        asked 'read_bytes == 0'
 }
 check "the next mount reads from the cache what an earlier one fetched" kept
 
