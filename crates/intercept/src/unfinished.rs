@@ -2,16 +2,16 @@
 //! A rank that exits with an error and without MPI_Finalize: the launcher hears its exit code.
 //!
 //! Hydra, the launcher of MPICH, hears of such a rank that its output ends, that its connection
-//! ends, and what it exited with, in any order. By the order, it ends the job with that code or with
-//! 9, or waits for the other ranks forever; on another host it always waits. An MPI_Abort ends the
-//! job with the code that the rank names. So this library sends what MPI_Abort sends, once the rank
-//! has ended: nothing that it wrote is lost.
+//! ends, and what it exited with, in any order. By the order, it ends the job with that code or
+//! with 9, or waits for the other ranks forever; on another host it always waits. An MPI_Abort ends
+//! the job with the code that the rank names. So this library sends what MPI_Abort sends, once the
+//! rank has ended: nothing that it wrote is lost.
 //!
 //! Intel's Hydra always ends such a job with 255. After an MPI_Abort its mpiexec sometimes dies by
 //! SIGPIPE, so it is left alone. Other launchers tell the exit code by themselves.
 //!
-//! The loader calls [`AT_LOAD`]. Source: PMI-1, "abort", and the variables of a rank, as MPICH 5.0.2
-//! (src/pm/hydra) has them.
+//! The loader calls [`AT_LOAD`]. Source: PMI-1, "abort", and the variables of a rank, as MPICH
+//! 5.0.2 (src/pm/hydra) has them.
 
 use std::env;
 use std::ffi::{CStr, c_int};
@@ -34,8 +34,8 @@ extern "C" fn at_load() {
     }
 }
 
-/// The descriptor that MPICH's Hydra opened for this rank of `weft run`; `None` in other jobs: whoever
-/// calls mpiexec can tell it to let the other ranks go on (`-disable-auto-cleanup`).
+/// The descriptor that MPICH's Hydra opened for this rank of `weft run`; `None` in other jobs:
+/// whoever calls mpiexec can tell it to let the other ranks go on (`-disable-auto-cleanup`).
 fn hydras_descriptor(get: impl Fn(&str) -> Option<String>) -> Option<RawFd> {
     get(REPORT.variable).filter(|socket| socket != "1")?;
     get("PMI_HOSTNAME")?;

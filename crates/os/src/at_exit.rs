@@ -4,7 +4,8 @@
 
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::process;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -56,27 +57,18 @@ extern "C" fn exits(exit_code: c_int, _argument: *mut c_void) {
 /// above 2.
 ///
 /// # Errors
-/// As pipe(2) and fork(2).
+/// As socketpair(2) and fork(2).
 pub fn write_after_end(descriptor: RawFd, line: &[u8]) -> io::Result<()> {
-    let mut ends = [0; 2];
-    // SAFETY: room for the two descriptors.
-    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let [parent_ends, parent_lives] = ends;
+    let (parent_lives, parent_ends) = UnixStream::pair()?;
     // SAFETY: the child calls only functions that signal-safety(7) names.
     match unsafe { libc::fork() } {
-        -1 => {
-            let error = io::Error::last_os_error();
-            // SAFETY: both were opened above, and nobody else knows them.
-            unsafe { (libc::close(parent_ends), libc::close(parent_lives)) };
-            Err(error)
+        -1 => Err(io::Error::last_os_error()),
+        0 => write_in_child(parent_ends.as_raw_fd(), descriptor, line),
+        _ => {
+            // The kernel closes it when this process ends.
+            std::mem::forget(parent_lives);
+            Ok(())
         }
-        0 => {
-            write_in_child(parent_ends, descriptor, line);
-        }
-        // The kernel closes the writing end when this process ends.
-        _ => Ok(()),
     }
 }
 
@@ -85,8 +77,8 @@ fn write_in_child(parent_ends: RawFd, descriptor: RawFd, line: &[u8]) -> ! {
     let (low, high) = (parent_ends.min(descriptor), parent_ends.max(descriptor));
     let mut byte = 0u8;
     // SAFETY: the child has one thread and no use for any descriptor but these; `byte` and
-    // `line` have the lengths that are passed. A kernel older than 5.9 knows no close_range(2): then
-    // they stay open as long as the child runs, which is not long.
+    // `line` have the lengths that are passed. Kernels before 5.9 have no close_range(2); then they
+    // stay open as long as the child runs, which is not long.
     unsafe {
         close_between(libc::STDERR_FILENO + 1, low - 1);
         close_between(low + 1, high - 1);
@@ -104,9 +96,7 @@ fn write_in_child(parent_ends: RawFd, descriptor: RawFd, line: &[u8]) -> ! {
 /// # Safety
 /// Nobody in this process may use them any more.
 unsafe fn close_between(first: RawFd, last: RawFd) {
-    if let (Ok(first), Ok(last)) = (u32::try_from(first), u32::try_from(last))
-        && first <= last
-    {
+    if first <= last {
         // SAFETY: numbers only; the caller's promise.
         unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
     }
@@ -115,8 +105,7 @@ unsafe fn close_between(first: RawFd, last: RawFd) {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Read};
-    use std::os::fd::{AsRawFd, OwnedFd};
-    use std::os::unix::net::UnixStream;
+    use std::os::fd::OwnedFd;
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
