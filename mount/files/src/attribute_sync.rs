@@ -7,13 +7,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use weft_store::{Condition, ETag, Failure, ObjectInfo, Range, StoreError};
+use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, Range, StoreError};
 
 use crate::attribute_object::{self, Unreadable};
 use crate::core::Core;
+use crate::facts::Folder;
 use crate::fault::{Fault, Reason};
 use crate::known_attributes::{Draft, Need};
 use crate::names::{self, ATTRIBUTES, Listed};
+use crate::nodes::ROOT;
 
 /// Specified: what was changed is in the store after so long, unless the store is slow.
 const DELAY: Duration = Duration::from_secs(1);
@@ -129,6 +131,7 @@ pub fn write_soon(core: &Arc<Core>, folder: u64) {
             tokio::time::sleep(pause).await;
             match write(&core, folder).await {
                 Ok(()) => {}
+                Err(fault) if fault.reason == Reason::NotFound => core.tell(&fault.to_string()),
                 Err(fault) => {
                     if pause == DELAY {
                         core.tell(&format!("attributes are written again later: {fault}"));
@@ -154,17 +157,32 @@ pub fn write_soon(core: &Arc<Core>, folder: u64) {
 /// Writes what was changed in a folder, and returns when the store has it.
 ///
 /// # Errors
-/// What the store said; `NoSpace` where a folder has too many attributes.
+/// What the store said; `NoSpace` where a folder has too many attributes; `NotFound` where somebody
+/// else has renamed or removed the folder.
 pub async fn write(core: &Core, folder: u64) -> Result<(), Fault> {
-    let is_changed = {
-        let mut nodes = core.nodes();
-        let known = nodes.folder(folder);
-        known.is_some_and(|known| known.attributes.is_changed())
+    let is_moved_by = |moving| {
+        let nodes = core.nodes();
+        folder == moving || nodes.is_below(folder, moving)
     };
-    if !is_changed {
-        return Ok(());
+    loop {
+        core.moving.wait(is_moved_by).await;
+        if !is_changed(core, folder) {
+            return Ok(());
+        }
+        let _turn = core.attribute_turns.take(folder).await;
+        if !core.moving.has(is_moved_by) {
+            return write_in_turn(core, folder).await;
+        }
     }
-    let _turn = core.attribute_turns.take(folder).await;
+}
+
+fn is_changed(core: &Core, folder: u64) -> bool {
+    let mut nodes = core.nodes();
+    let known = nodes.folder(folder);
+    known.is_some_and(|known| known.attributes.is_changed())
+}
+
+async fn write_in_turn(core: &Core, folder: u64) -> Result<(), Fault> {
     for _ in 0..ROUNDS {
         let draft = {
             let mut nodes = core.nodes();
@@ -212,6 +230,9 @@ async fn put(core: &Core, folder: u64, draft: &Draft) -> Result<Option<ObjectInf
         }
         return Ok(None);
     }
+    if draft.object.is_none() {
+        must_be_there(core, folder).await?;
+    }
     let body = attribute_object::write(draft.names.clone());
     let body = body.map_err(|why| Fault::because(Reason::NoSpace, why.to_string()))?;
     let size_bytes = body.len() as u64;
@@ -231,7 +252,54 @@ async fn put(core: &Core, folder: u64, draft: &Draft) -> Result<Option<ObjectInf
     }))
 }
 
-/// Writes what was changed in a folder and in those below it.
+/// Fails where the store has nothing of a folder by now, and where it is no folder that this mount
+/// emptied: its attributes would make it again.
+async fn must_be_there(core: &Core, folder: u64) -> Result<(), Fault> {
+    let prefix = core.key(folder)?;
+    let above = {
+        let mut nodes = core.nodes();
+        let above = nodes.get(folder);
+        let above = above.map(|node| (node.parent, node.name.clone()));
+        let Some((parent, name)) = above.filter(|_| folder != ROOT) else {
+            return Ok(());
+        };
+        let is_own = |facts: &mut Folder| facts.own.contains_key(&name);
+        let has_own_files = |facts: &mut Folder| facts.has_own_files();
+        if nodes.folder(parent).is_some_and(is_own)
+            || nodes.folder(folder).is_some_and(has_own_files)
+        {
+            return Ok(());
+        }
+        (parent, name)
+    };
+    let request = ListRequest {
+        prefix: prefix.clone(),
+        by_folder: false,
+        limit: 1,
+        ..ListRequest::default()
+    };
+    // A job's mounts may remember that the folder was not there before.
+    let store = &core.renames.fresh().store;
+    if !store.list(&request).await?.objects.is_empty() {
+        return Ok(());
+    }
+    let mut nodes = core.nodes();
+    if let Some(known) = nodes.folder(folder) {
+        known.attributes.clear();
+        known.own_specials();
+    }
+    if let Some(facts) = nodes.folder(above.0) {
+        facts.forget(&above.1);
+    }
+    let text = format!(
+        "`{prefix}` is gone, since somebody else renamed or removed it: modes, owners and times \
+         that were set in it a moment before are lost"
+    );
+    Err(Fault::because(Reason::NotFound, text))
+}
+
+/// Writes what was changed in a folder and in those below it, which is being renamed: nobody else
+/// writes there meanwhile.
 ///
 /// # Errors
 /// What the store said.
@@ -243,7 +311,8 @@ pub async fn write_below(core: &Core, folder: u64) -> Result<(), Fault> {
         changed
     };
     for ino in changed {
-        write(core, ino).await?;
+        let _turn = core.attribute_turns.take(ino).await;
+        write_in_turn(core, ino).await?;
     }
     Ok(())
 }

@@ -230,6 +230,7 @@ impl Changes {
         }
         let at = Instant::now();
         let mut is_whole = true;
+        let mut moving = None;
         let moved = match listed {
             Listed::File(info) => {
                 let when = if may_replace {
@@ -257,6 +258,7 @@ impl Changes {
             Listed::Folder => {
                 let ino = self.core.nodes().find(old.parent, old.name);
                 if let Some(ino) = ino {
+                    moving = Some(self.core.moving.begin(ino));
                     attribute_sync::write_below(&self.core, ino).await?;
                 }
                 is_whole = self.rename_folder(old, &from, new, &to).await?;
@@ -266,6 +268,7 @@ impl Changes {
         self.core
             .nodes()
             .rename((old.parent, old.name), (new.parent, new.name), &moved);
+        drop(moving);
         if is_whole {
             self.gone(old);
         } else {

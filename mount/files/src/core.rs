@@ -12,6 +12,7 @@ use crate::attribute_object::{Attribute, Time};
 use crate::attributes::{Attributes, Entry};
 use crate::facts::Fact;
 use crate::fault::{Fault, Reason};
+use crate::moving_folders::MovingFolders;
 use crate::names::{self, Listed};
 use crate::nodes::{Body, Nodes};
 use crate::renames::Renames;
@@ -24,7 +25,7 @@ use crate::turns::Turns;
 pub struct Settings {
     /// What every key of the mount begins with: empty, or ending in `/`.
     pub prefix: String,
-    /// How long names and attributes are believed.
+    /// How long names and attributes stay valid.
     pub ttl: Duration,
     /// Of fetched bytes.
     pub cache_bytes: u64,
@@ -88,6 +89,8 @@ pub struct Core {
     pub listing_turns: Turns,
     /// One reading or writing of a folder's attributes at a time.
     pub attribute_turns: Turns,
+    /// In which no attributes are written.
+    pub moving: MovingFolders,
     began: SystemTime,
     tell: fn(&str),
 }
@@ -112,6 +115,7 @@ impl Core {
             nodes,
             listing_turns: Turns::default(),
             attribute_turns: Turns::default(),
+            moving: MovingFolders::default(),
             began: SystemTime::now(),
             tell,
         }

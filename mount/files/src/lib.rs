@@ -51,6 +51,7 @@ pub mod job;
 pub mod job_store;
 mod known_attributes;
 mod listing;
+mod moving_folders;
 mod names;
 mod nodes;
 mod object_copies;

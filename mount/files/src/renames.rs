@@ -118,8 +118,8 @@ impl Renames {
         let _ = self.past_job.set(self.ways.over(store));
     }
 
-    /// The way to what the store has now.
-    fn fresh(&self) -> &Ways {
+    /// The way to what the store has now, also in a job.
+    pub fn fresh(&self) -> &Ways {
         self.past_job.get().unwrap_or(&self.ways)
     }
 

@@ -3,6 +3,7 @@
 //! not stay as an empty folder.
 
 use super::*;
+use weft_files::{Change, Given};
 
 /// Unlinks a file in the folder `a`: from then on the mount keeps `a`, whatever the store has.
 fn unlink_in_a(mount: &Mount, name: &str) {
@@ -98,4 +99,78 @@ fn folder_that_a_mount_emptied_stays_though_a_listing_showed_it_before() {
     let removed = mount.files.remove_folder(at("b"));
     mount.runtime.block_on(removed).unwrap();
     assert!(mount.names().is_empty());
+}
+
+/// Sets the mode of `x` in the folder `a`; it is written a second later.
+fn change_x(mount: &Mount) {
+    let find = |parent, name| {
+        let found = mount.runtime.block_on(mount.files.lookup(parent, name));
+        found.unwrap().attributes.ino
+    };
+    let change = Change {
+        given: Given {
+            mode: Some(0o600),
+            ..Given::default()
+        },
+        ..Change::default()
+    };
+    let changed = mount
+        .files
+        .attribute_calls
+        .change(find(find(ROOT, "a"), "x"), &change);
+    mount.runtime.block_on(changed).unwrap();
+}
+
+#[test]
+fn attributes_set_just_before_another_mount_renames_the_folder_do_not_make_it_again() {
+    let _one = alone();
+    for has_object in [false, true] {
+        let store = Arc::new(MemoryStore::new());
+        store.plant("p/a/x", "x");
+        if has_object {
+            store.plant(
+                "p/a/.weft-attributes",
+                r#"{"version":1,"names":{"x":{"mode":416}}}"#,
+            );
+        }
+        let mount = Mount::of(&store);
+        change_x(&mount);
+        assert_eq!(Mount::of(&store).rename("a", "b"), Ok(()));
+        wait_for("the attributes are not written", || {
+            told().iter().any(|line| line.contains("`p/a/` is gone")) || !is_moved(&store)
+        });
+        assert!(is_moved(&store), "{:?}", store.keys());
+        assert_eq!(mount.names(), ["b"]);
+        told().clear();
+    }
+}
+
+fn is_moved(store: &MemoryStore) -> bool {
+    !store.keys().iter().any(|key| key.starts_with("p/a/"))
+}
+
+#[test]
+fn attributes_set_while_this_mount_renames_the_folder_are_written_at_the_new_name() {
+    let _one = alone();
+    let store = Arc::new(MemoryStore::new());
+    store.plant("p/a/x", "x");
+    let mount = Mount::of(&store);
+    // The kernel looks for what it renames.
+    mount
+        .runtime
+        .block_on(mount.files.lookup(ROOT, "a"))
+        .unwrap();
+    // Longer than attributes wait before they are written.
+    let slow = async { tokio::time::sleep(Duration::from_millis(1500)).await };
+    store.faults().before(Operation::Copy, 0, slow);
+    std::thread::scope(|scope| {
+        let renaming = scope.spawn(|| mount.rename("a", "b"));
+        wait_for("no rename began", || has_records(&store));
+        change_x(&mount);
+        assert_eq!(renaming.join().unwrap(), Ok(()));
+    });
+    wait_for("the attributes are not written", || {
+        store.content("p/b/.weft-attributes").is_some() || !is_moved(&store)
+    });
+    assert_eq!(store.keys(), ["p/b/.weft-attributes", "p/b/x"]);
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The folders that this mount is renaming. Attributes in them are written when that has ended, at
+//! the new name: an object that is written at the old name meanwhile would stay there, as a folder
+//! with nothing in it. [`crate::changes`] begins, [`crate::attribute_sync`] waits.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// By the folders' numbers.
+#[derive(Default)]
+pub struct MovingFolders {
+    folders: Mutex<Vec<u64>>,
+    ended: Notify,
+}
+
+/// A rename that goes on until this is dropped.
+pub struct Moving<'a> {
+    all: &'a MovingFolders,
+    folder: u64,
+}
+
+impl MovingFolders {
+    fn folders(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A folder is renamed from now on.
+    pub fn begin(&self, folder: u64) -> Moving<'_> {
+        self.folders().push(folder);
+        Moving { all: self, folder }
+    }
+
+    /// Whether one is renamed for which `concerns` is true.
+    pub fn has(&self, concerns: impl Fn(u64) -> bool) -> bool {
+        self.folders().iter().any(|folder| concerns(*folder))
+    }
+
+    /// Waits until none is renamed for which `concerns` is true.
+    pub async fn wait(&self, concerns: impl Fn(u64) -> bool) {
+        loop {
+            let ended = self.ended.notified();
+            if !self.has(&concerns) {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl Drop for Moving<'_> {
+    fn drop(&mut self) {
+        let mut folders = self.all.folders();
+        if let Some(at) = folders.iter().position(|folder| *folder == self.folder) {
+            folders.swap_remove(at);
+        }
+        drop(folders);
+        self.all.ended.notify_waiters();
+    }
+}
