@@ -7,7 +7,7 @@ measure.py --server COMMAND --peer NAME=COMMAND... [--rounds N] [--limit SECONDS
 
 Loads: list (ls -l of many keys at 30 ms), stream (one reader of 1 GiB at 30 ms, 90 MB/s for each
 connection and 800 MB/s in all), random (128 KiB anywhere in 4 GiB, 16 jobs of fio at 30 ms). Peers
-are weft, mountpoint, mountpoint-ttl (names believed for a minute), rclone and s3fs; each has a
+are weft, mountpoint, mountpoint-ttl (names stay valid for a minute), rclone and s3fs; each has a
 fresh mount for each run. A run that takes longer than the limit counts as the limit. Prints a table
 of medians with their spread, and ratios to the best peer; --out takes every run as JSON.
 """

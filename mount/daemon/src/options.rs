@@ -29,7 +29,7 @@ pub struct Options {
     pub access: AccessOptions,
     #[command(flatten)]
     pub writes: WriteOptions,
-    /// How long names and attributes are believed, in seconds; `indefinite`, or `minimal`
+    /// How long names and attributes stay valid, in seconds; `indefinite`, or `minimal`
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = time_to_live)]
     pub metadata_ttl: Duration,
     /// Memory for file contents, as 512m or 2g

@@ -182,8 +182,8 @@ impl Content {
     /// `NoSpace` where they were let go; what the system said.
     pub fn read_staged(&mut self, range: Range, at: u64, into: &mut [u8]) -> Result<(), Fault> {
         if !self.places.has(range) {
-            let text = "these bytes were sent and let go, since --stage-limit is less than the \
-                        file; close the file to read them";
+            let text = "these bytes were sent and dropped from the stage, because the file is \
+                        larger than --stage-limit; close the file to read them";
             return Err(Fault::because(Reason::NoSpace, text));
         }
         match &mut self.log {

@@ -44,8 +44,8 @@ impl Publication {
             }
             Again::All | Again::Never => {
                 let text = "bytes that were sent are written again, and those beside them were \
-                            let go, since --stage-limit is less than the file. Give it more, or \
-                            write in order";
+                            sent and dropped from the stage, because the file is larger than \
+                            --stage-limit. Give it more, or write in order";
                 Err(Fault::because(Reason::NoSpace, text))
             }
         }
@@ -65,8 +65,8 @@ impl Publication {
                 .places
                 .has(Range::new(0, size.min(sending.reached())))
         {
-            let text = "bytes that were sent were let go, since --stage-limit is less than the \
-                        file, so it cannot be cut. Give it more";
+            let text = "bytes were sent and dropped from the stage, because the file is larger \
+                        than --stage-limit, so it cannot be cut. Give it more";
             return Err(Fault::because(Reason::NoSpace, text));
         }
         self.give_up(ways);
