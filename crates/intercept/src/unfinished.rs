@@ -18,9 +18,12 @@ use std::ffi::{CStr, c_int};
 use std::os::fd::RawFd;
 
 use weft_facts::parameter::REPORT;
-use weft_os::at_exit::{at_exit, write_after_end};
+use weft_os::at_exit::{at_exit, send_after_end};
 
 use crate::next::definition;
+
+/// Hydra's process on each host, as the kernel shortens its name (proc(5)).
+const PROXY: &[u8] = b"hydra_pmi_proxy";
 
 #[used]
 // SAFETY: the section holds addresses of functions that the loader calls.
@@ -49,11 +52,21 @@ fn tell_launcher(exit_code: i32) {
     };
     // The system keeps eight bits of it (exit(3)).
     let exit_code = exit_code & 0xff;
-    if exit_code != 0 && is_within_mpi() {
+    if exit_code != 0 && is_started_by_hydra() && is_within_mpi() {
         let line = format!("cmd=abort exitcode={exit_code}\n");
-        // Without a child the rank ends as it would without this library.
-        let _ = write_after_end(descriptor, line.as_bytes());
+        // Without a child the line is sent at once.
+        let _ = send_after_end(descriptor, line.as_bytes());
     }
+}
+
+/// Whether this process is the one that Hydra started. A script around the program may go on when
+/// the program has ended, and its exit code counts.
+fn is_started_by_hydra() -> bool {
+    let name = std::fs::read(format!(
+        "/proc/{}/comm",
+        std::os::unix::process::parent_id()
+    ));
+    name.is_ok_and(|name| name.trim_ascii_end() == PROXY)
 }
 
 /// Whether the rank is between MPI_Init and MPI_Finalize.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of this process by exit(3): knowing its exit code, and writing a line once it has ended.
+//! The end of this process by exit(3): knowing its exit code, and sending a line once it has ended.
 //! Used by libweft-mpi.so. Sources: on_exit(3), exit(3), fork(2).
 
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
 use std::process;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// What is done at the exit of the process that asked for it.
 struct Work {
@@ -51,44 +52,73 @@ extern "C" fn exits(exit_code: c_int, _argument: *mut c_void) {
     }
 }
 
-/// Writes `line` to a descriptor once this process has ended, from a child. The child keeps only
-/// that descriptor and its standard output and error: who waits for the end of this process's
-/// output sees it behind the line. One fork(2); for the end of a process only. `descriptor` must be
-/// above 2.
+/// Chosen: exit(3) has long ended by then, if it ends at all.
+const LONGEST_WAIT_MS: u32 = 60_000;
+
+/// Sends `line` over a socket once this process has ended, from a child. The child keeps standard
+/// input, output and error open meanwhile: who waits for the end of this process's output sees it
+/// behind the line. Where no child can be made, the line is sent at once. `socket` must be above 2.
+/// One fork(2); for the end of a process only.
 ///
 /// # Errors
-/// As socketpair(2) and fork(2).
-pub fn write_after_end(descriptor: RawFd, line: &[u8]) -> io::Result<()> {
-    let (parent_lives, parent_ends) = UnixStream::pair()?;
+/// As fork(2), and then as send(2).
+pub fn send_after_end(socket: RawFd, line: &[u8]) -> io::Result<()> {
+    // The child must not run the program's handlers of signals.
+    let before = block_signals()?;
+    let parent = process::id();
     // SAFETY: the child calls only functions that signal-safety(7) names.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => write_in_child(parent_ends.as_raw_fd(), descriptor, line),
-        _ => {
-            // The kernel closes it when this process ends.
-            std::mem::forget(parent_lives);
-            Ok(())
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        send_in_child(parent, socket, line);
+    }
+    // SAFETY: the set that this thread had.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, null_mut()) };
+    if child > 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    send(socket, line);
+    Err(error)
+}
+
+/// Blocks all signals of this thread, and returns those that were blocked before.
+fn block_signals() -> io::Result<libc::sigset_t> {
+    let mut all = MaybeUninit::uninit();
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: room for two sets; sigfillset(3) fills the first one, pthread_sigmask(3) the second.
+    unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        match libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) {
+            0 => Ok(before.assume_init()),
+            code => Err(io::Error::from_raw_os_error(code)),
         }
     }
 }
 
-/// The child of [`write_after_end`].
-fn write_in_child(parent_ends: RawFd, descriptor: RawFd, line: &[u8]) -> ! {
-    let (low, high) = (parent_ends.min(descriptor), parent_ends.max(descriptor));
-    let mut byte = 0u8;
-    // SAFETY: the child has one thread and no use for any descriptor but these; `byte` and
-    // `line` have the lengths that are passed. Kernels before 5.9 have no close_range(2); then they
-    // stay open as long as the child runs, which is not long.
+/// Nothing is written where the descriptor is no socket, as after somebody closed it.
+fn send(socket: RawFd, line: &[u8]) {
+    // SAFETY: the line and its length.
+    unsafe { libc::send(socket, line.as_ptr().cast(), line.len(), libc::MSG_NOSIGNAL) };
+}
+
+/// The child of [`send_after_end`].
+fn send_in_child(parent: u32, socket: RawFd, line: &[u8]) -> ! {
+    // SAFETY: the child has one thread, and no use for any descriptor but these. Kernels before 5.9
+    // have no close_range(2); then they stay open for a moment.
     unsafe {
-        close_between(libc::STDERR_FILENO + 1, low - 1);
-        close_between(low + 1, high - 1);
-        close_between(high + 1, RawFd::MAX);
-        while libc::read(parent_ends, (&raw mut byte).cast(), 1) == -1
-            && *libc::__errno_location() == libc::EINTR
-        {}
-        libc::write(descriptor, line.as_ptr().cast(), line.len());
-        libc::_exit(0)
+        close_between(libc::STDERR_FILENO + 1, socket - 1);
+        close_between(socket + 1, RawFd::MAX);
     }
+    for _ in 0..LONGEST_WAIT_MS {
+        // SAFETY: no arguments. A child whose parent has ended gets another one.
+        if u32::try_from(unsafe { libc::getppid() }) != Ok(parent) {
+            send(socket, line);
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // SAFETY: ends this process.
+    unsafe { libc::_exit(0) }
 }
 
 /// Closes all descriptors from `first` to `last`, if there are any.
@@ -105,32 +135,28 @@ unsafe fn close_between(first: RawFd, last: RawFd) {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Read};
-    use std::os::fd::OwnedFd;
+    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::unix::net::UnixStream;
     use std::process::{Command, Stdio};
-    use std::time::Duration;
 
     use super::*;
 
-    const DESCRIPTOR: &str = "WEFT_TEST_DESCRIPTOR";
+    const SOCKET: &str = "WEFT_TEST_SOCKET";
+    const CLOSES: &str = "WEFT_TEST_CLOSES";
 
-    /// The process of the next test; nothing when it is run by itself.
+    /// The process of the tests below; nothing when it is run by itself.
     #[test]
     fn exits_with_seven() {
-        if std::env::var(DESCRIPTOR).is_err() {
+        if std::env::var(SOCKET).is_err() {
             return;
         }
         at_exit(|exit_code| {
-            let descriptor = std::env::var(DESCRIPTOR)
-                .expect("set")
-                .parse()
-                .expect("number");
+            let socket = std::env::var(SOCKET).expect("set").parse().expect("number");
             let line = format!("{exit_code} in {}\n", process::id());
-            write_after_end(descriptor, line.as_bytes()).expect("a child");
+            send_after_end(socket, line.as_bytes()).expect("a child");
             // The child has time to be too early.
             std::thread::sleep(Duration::from_millis(100));
-            let last: &[u8] = b"the last of the process\n";
-            // SAFETY: the line and its length.
-            unsafe { libc::write(descriptor, last.as_ptr().cast(), last.len()) };
+            send(socket, b"the last of the process\n");
         })
         .expect("registered");
         // A child that exits says nothing.
@@ -141,25 +167,36 @@ mod tests {
         }
         // SAFETY: a child of this process.
         unsafe { libc::waitpid(child, null_mut(), 0) };
+        if std::env::var(CLOSES).is_ok() {
+            // SAFETY: nobody uses them from here on.
+            unsafe { (libc::close(0), libc::close(1), libc::close(2)) };
+        }
         process::exit(7);
     }
 
-    #[test]
-    fn a_line_with_the_exit_code_is_written_once_the_process_has_ended() {
+    /// What a process sends that exits, and whether a child holds its output beyond that.
+    fn sent_by(process: &mut Command) {
         let (here, there) = UnixStream::pair().expect("sockets");
         let there = OwnedFd::from(there);
         // SAFETY: a descriptor of ours; it stays open in the process that is executed.
         let passed = unsafe { libc::dup(there.as_raw_fd()) };
         drop(there);
-        let mut process = Command::new(std::env::current_exe().expect("own path"))
+        let mut process = process
             .args(["--exact", "at_exit::tests::exits_with_seven", "--nocapture"])
-            .env(DESCRIPTOR, passed.to_string())
+            .env(SOCKET, passed.to_string())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("started");
         // SAFETY: ours alone in this process.
         unsafe { libc::close(passed) };
+        let limit = Some(Duration::from_secs(30));
+        here.set_read_timeout(limit).expect("set");
+        let mut lines = BufReader::new(here).lines();
+        let mut line = || lines.next().expect("a line").expect("read");
+        assert_eq!(line(), "the last of the process");
+        assert_eq!(line(), format!("7 in {}", process.id()));
+        assert!(lines.next().is_none(), "one line, and the socket is closed");
         let mut output = Vec::new();
         let end_of_output = process
             .stdout
@@ -167,15 +204,30 @@ mod tests {
             .expect("piped")
             .read_to_end(&mut output);
         end_of_output.expect("the child has ended");
-        here.set_nonblocking(true).expect("set");
-        let mut lines = BufReader::new(here).lines();
-        let mut line = || lines.next().expect("a line").expect("read");
-        assert_eq!(line(), "the last of the process");
-        assert_eq!(line(), format!("7 in {}", process.id()));
-        assert!(
-            lines.next().is_none(),
-            "one line, and the descriptor is closed"
-        );
         assert_eq!(process.wait().expect("ended").code(), Some(7));
+    }
+
+    fn own() -> Command {
+        Command::new(std::env::current_exe().expect("own path"))
+    }
+
+    #[test]
+    fn a_line_with_the_exit_code_is_sent_once_the_process_has_ended() {
+        sent_by(&mut own());
+    }
+
+    #[test]
+    fn a_line_is_sent_for_a_process_that_closed_its_standard_descriptors() {
+        sent_by(own().env(CLOSES, "1"));
+    }
+
+    #[test]
+    fn nothing_is_written_into_a_file() {
+        let path = std::env::temp_dir().join(format!("weft-no-socket-{}", process::id()));
+        let file = std::fs::File::create(&path).expect("made");
+        send(file.as_raw_fd(), b"a line");
+        let bytes = std::fs::read(&path).expect("read");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(bytes.is_empty());
     }
 }
