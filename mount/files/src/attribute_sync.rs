@@ -131,7 +131,8 @@ pub fn write_soon(core: &Arc<Core>, folder: u64) {
             tokio::time::sleep(pause).await;
             match write(&core, folder).await {
                 Ok(()) => {}
-                Err(fault) if fault.reason == Reason::NotFound => core.tell(&fault.to_string()),
+                // They were given up, with the folder.
+                Err(fault) if !is_changed(&core, folder) => core.tell(&fault.to_string()),
                 Err(fault) => {
                     if pause == DELAY {
                         core.tell(&format!("attributes are written again later: {fault}"));
@@ -164,16 +165,14 @@ pub async fn write(core: &Core, folder: u64) -> Result<(), Fault> {
         let nodes = core.nodes();
         folder == moving || nodes.is_below(folder, moving)
     };
-    loop {
+    while is_changed(core, folder) {
         core.moving.wait(is_moved_by).await;
-        if !is_changed(core, folder) {
-            return Ok(());
-        }
         let _turn = core.attribute_turns.take(folder).await;
         if !core.moving.has(is_moved_by) {
             return write_in_turn(core, folder).await;
         }
     }
+    Ok(())
 }
 
 fn is_changed(core: &Core, folder: u64) -> bool {
@@ -225,6 +224,8 @@ async fn put(core: &Core, folder: u64, draft: &Draft) -> Result<Option<ObjectInf
                 Err(error) if error.failure == Failure::Unsupported => {
                     store.delete(&key, &Condition::Always).await?;
                 }
+                // Another mount removed it before.
+                Err(error) if error.failure == Failure::Missing => {}
                 deleted => deleted?,
             }
         }
@@ -264,10 +265,8 @@ async fn must_be_there(core: &Core, folder: u64) -> Result<(), Fault> {
             return Ok(());
         };
         let is_own = |facts: &mut Folder| facts.own.contains_key(&name);
-        let has_own_files = |facts: &mut Folder| facts.has_own_files();
-        if nodes.folder(parent).is_some_and(is_own)
-            || nodes.folder(folder).is_some_and(has_own_files)
-        {
+        let has_own = |facts: &mut Folder| facts.has_own_objects();
+        if nodes.folder(parent).is_some_and(is_own) || nodes.folder(folder).is_some_and(has_own) {
             return Ok(());
         }
         (parent, name)

@@ -129,6 +129,13 @@ impl Folder {
         self.own.values().any(is_file)
     }
 
+    /// Whether this mount made something in it, or emptied a folder in it, that only this mount
+    /// knows: but for names that attributes alone make.
+    pub fn has_own_objects(&self) -> bool {
+        let is_special = |listed: &Listed| matches!(listed, Listed::Special(_));
+        !self.own.values().all(is_special)
+    }
+
     /// Drops what is known of a name.
     pub fn forget(&mut self, name: &str) {
         self.facts.remove(name);

@@ -316,6 +316,50 @@ fn folder_with_links_only_is_there_and_not_empty_until_they_are_gone() {
 }
 
 #[test]
+fn attributes_that_another_mount_removed_before_are_gone_without_a_fault() {
+    let mount = Mount::new();
+    let ino = mount.write("f", "f");
+    mount.change(ino, &mode(0o600));
+    mount.sync();
+    let next = mount.next();
+    let removed = next.files.unlink(at("f"));
+    next.runtime.block_on(removed).unwrap();
+    next.sync();
+    assert_eq!(mount.store.keys(), [""; 0]);
+    mount.store.plant("f", "f");
+    let removed = mount.files.unlink(at("f"));
+    mount.runtime.block_on(removed).unwrap();
+    mount.sync();
+}
+
+#[test]
+fn link_stays_in_a_folder_below_which_this_mount_emptied_another() {
+    let mount = Mount::new();
+    mount.store.plant("runs/2024/out", "x");
+    let runs = mount.see("runs").ino;
+    let parent = mount.find(runs, "2024").unwrap().ino;
+    let name = Name {
+        parent,
+        name: "out",
+    };
+    mount.runtime.block_on(mount.files.unlink(name)).unwrap();
+    let latest = Name {
+        parent: runs,
+        name: "latest",
+    };
+    let special = Special::Symlink("2024".to_owned());
+    let making = Making {
+        kind: Kind::Symlink,
+        ..Making::FILE
+    };
+    let calls = &mount.files.attribute_calls;
+    let made = calls.make_special(latest, special, &making);
+    mount.runtime.block_on(made).unwrap();
+    mount.sync();
+    assert_eq!(mount.store.keys(), ["runs/.weft-attributes"]);
+}
+
+#[test]
 fn extended_attributes_are_kept_and_refused_as_setxattr_says() {
     let mount = Mount::new();
     let ino = mount.write("f", "x");

@@ -156,10 +156,16 @@ impl Inner {
             Condition::IfAbsent => object.is_none(),
             Condition::IfMatch(etag) => object.is_some_and(|object| object.info.etag == *etag),
         };
-        if holds {
-            Ok(())
-        } else {
-            Err(changed(operation, key))
+        match when {
+            _ if holds => Ok(()),
+            // As S3 does.
+            Condition::IfMatch(_) if object.is_none() => Err(StoreError::new(
+                Failure::Missing,
+                operation.name(),
+                key,
+                "there is no such object",
+            )),
+            _ => Err(changed(operation, key)),
         }
     }
 }
