@@ -13,9 +13,9 @@ is_kept() { [ "$(du -s --block-size=1 "$disk" | cut -f1)" -ge "$1" ]; }
 # A busy disk takes less than what is read; the rest comes with the next read.
 read_in() { with_cache && sum=$(sha256sum <"$mnt/kept") && wait_for 3 is_kept 50000000; }
 kept() {
-    local attempt
-    for attempt in {1..10}; do read_in && break; done
-    [ "$attempt" -lt 10 ] && with_cache && [ "$(sha256sum <"$mnt/kept")" = "$sum" ] &&
+    local is_in=no
+    for _ in {1..10}; do read_in && is_in=yes && break; done
+    [ "$is_in" = yes ] && with_cache && [ "$(sha256sum <"$mnt/kept")" = "$sum" ] &&
         asked 'read_bytes == 0'
 }
 check "the next mount reads from the cache what an earlier one fetched" kept

@@ -58,9 +58,16 @@ kill_renaming() {
 import json, sys, time, urllib.request
 url, mover, operation, count = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 def has_ended():
-    with open(f"/proc/{mover}/stat") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    # The shell may have waited for it by now.
+    try:
+        with open(f"/proc/{mover}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+limit = time.monotonic() + 120  # only says that something hangs
 while not has_ended():
+    if time.monotonic() > limit:
+        sys.exit("the rename hangs")
     with urllib.request.urlopen(f"{url}/-/counters") as answer:
         if json.load(answer)["requests"].get(operation, 0) >= count:
             break
