@@ -295,7 +295,8 @@ impl Job {
     /// What was killed is gone a moment later; until then the folders are somebody's.
     fn remove_sessions(&self) {
         let deadline = Instant::now() + GRACE;
-        while !self.is_gone() && Instant::now() < deadline {
+        let is_busy = || !self.is_gone() || self.sessions.have_living_owner();
+        while is_busy() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
         }
         self.sessions.remove();

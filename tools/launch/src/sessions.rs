@@ -72,6 +72,14 @@ impl Sessions {
         }
     }
 
+    /// Whether one of them is there whose process still runs: it may be ending, and then nothing
+    /// but its number tells that it is there.
+    pub(crate) fn have_living_owner(&self) -> bool {
+        let is_alive = |number| !weft_os::process_id::has_ended(number);
+        let mut folders = self.folders.iter();
+        folders.any(|folder| owner(folder).is_some_and(is_alive) && is_ours(folder))
+    }
+
     /// Removes what is there of them. All processes of the job must have ended.
     pub(crate) fn remove(&self) {
         for folder in &self.folders {
@@ -84,6 +92,13 @@ impl Sessions {
             }
         }
     }
+}
+
+/// The process in the name of a session's folder.
+fn owner(folder: &Path) -> Option<u32> {
+    let (kind, number) = folder.file_name()?.to_str()?.split_once('.')?;
+    let is_named = kind != "jf" && (INNER.contains(&kind) || NAMED_BY_PROCESS.contains(&kind));
+    number.parse().ok().filter(|_| is_named)
 }
 
 /// Whether the folder is called as sessions are, and who made it has ended, if its name says who.
@@ -124,6 +139,18 @@ fn is_ours(folder: &Path) -> bool {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn folders_wait_for_a_process_that_is_still_ending() {
+        let above = tempfile::tempdir().unwrap();
+        for (number, is_alive) in [(ended(), false), (std::process::id(), true)] {
+            let mut sessions = Sessions::default();
+            sessions.note_in(above.path(), number);
+            assert!(!sessions.have_living_owner(), "there is no folder");
+            std::fs::create_dir(above.path().join(format!("ompi.{number}"))).unwrap();
+            assert_eq!(sessions.have_living_owner(), is_alive);
+        }
+    }
 
     /// The number of a process that has ended.
     fn ended() -> u32 {
