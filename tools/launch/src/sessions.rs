@@ -75,15 +75,15 @@ impl Sessions {
     /// Whether one of them is there whose process still runs: it may be ending, and then nothing
     /// but its number tells that it is there.
     pub(crate) fn have_living_owner(&self) -> bool {
-        let is_alive = |number| !weft_os::process_id::has_ended(number);
+        let is_alive = |folder: &Path| session(folder).is_some() && !has_ended(folder);
         let mut folders = self.folders.iter();
-        folders.any(|folder| owner(folder).is_some_and(is_alive) && is_ours(folder))
+        folders.any(|folder| is_alive(folder) && is_ours(folder))
     }
 
     /// Removes what is there of them. All processes of the job must have ended.
     pub(crate) fn remove(&self) {
         for folder in &self.folders {
-            if is_session(folder) && is_ours(folder) && folder.parent().is_some_and(is_above) {
+            if has_ended(folder) && is_ours(folder) && folder.parent().is_some_and(is_above) {
                 let _ = std::fs::remove_dir_all(folder);
                 if let Some(above) = folder.parent().filter(|above| is_outer(above)) {
                     // Goes only if it is empty.
@@ -94,25 +94,23 @@ impl Sessions {
     }
 }
 
-/// The process in the name of a session's folder.
-fn owner(folder: &Path) -> Option<u32> {
+/// The kind and the number in the name of a session's folder; `None` if it is called otherwise.
+fn session(folder: &Path) -> Option<(&str, u32)> {
     let (kind, number) = folder.file_name()?.to_str()?.split_once('.')?;
-    let is_named = kind != "jf" && (INNER.contains(&kind) || NAMED_BY_PROCESS.contains(&kind));
-    number.parse().ok().filter(|_| is_named)
+    let is_inner = INNER.contains(&kind) && folder.parent().is_some_and(is_outer);
+    let is_known = is_inner || NAMED_BY_PROCESS.contains(&kind);
+    number
+        .parse()
+        .ok()
+        .filter(|_| is_known)
+        .map(|number| (kind, number))
 }
 
-/// Whether the folder is called as sessions are, and who made it has ended, if its name says who.
-fn is_session(folder: &Path) -> bool {
-    let name = folder.file_name().and_then(OsStr::to_str);
-    let Some((kind, number)) = name.and_then(|name| name.split_once('.')) else {
-        return false;
-    };
-    let Ok(number) = number.parse::<u32>() else {
-        return false;
-    };
-    let inner = INNER.contains(&kind) && folder.parent().is_some_and(is_outer);
-    let known = inner || NAMED_BY_PROCESS.contains(&kind);
-    known && (kind == "jf" || weft_os::process_id::has_ended(number))
+/// Whether the folder is that of a session that has ended, as far as its name says whose it is.
+fn has_ended(folder: &Path) -> bool {
+    // The number of a job's folder is not that of a process.
+    let ended = |(kind, number)| kind == "jf" || weft_os::process_id::has_ended(number);
+    session(folder).is_some_and(ended)
 }
 
 /// Whether this is the folder that holds the sessions of a user of Open MPI 4.
