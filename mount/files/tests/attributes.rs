@@ -97,13 +97,17 @@ impl Mount {
     }
 
     fn link(&self, name: &str, target: &str) {
+        self.link_at(at(name), target);
+    }
+
+    fn link_at(&self, name: Name<'_>, target: &str) {
         let special = Special::Symlink(target.to_owned());
         let making = Making {
             kind: Kind::Symlink,
             ..Making::FILE
         };
         let calls = &self.files.attribute_calls;
-        let made = calls.make_special(at(name), special, &making);
+        let made = calls.make_special(name, special, &making);
         self.runtime.block_on(made).unwrap();
     }
 
@@ -347,14 +351,7 @@ fn link_stays_in_a_folder_below_which_this_mount_emptied_another() {
         parent: runs,
         name: "latest",
     };
-    let special = Special::Symlink("2024".to_owned());
-    let making = Making {
-        kind: Kind::Symlink,
-        ..Making::FILE
-    };
-    let calls = &mount.files.attribute_calls;
-    let made = calls.make_special(latest, special, &making);
-    mount.runtime.block_on(made).unwrap();
+    mount.link_at(latest, "2024");
     mount.sync();
     assert_eq!(mount.store.keys(), ["runs/.weft-attributes"]);
 }

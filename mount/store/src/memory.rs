@@ -130,7 +130,7 @@ impl Inner {
     }
 
     fn find(&self, operation: Operation, key: &str) -> Result<&Object, StoreError> {
-        let missing = || StoreError::new(Failure::Missing, operation.name(), key, "no such key");
+        let missing = || missing(operation, key);
         self.objects.get(key).ok_or_else(missing)
     }
 
@@ -159,15 +159,14 @@ impl Inner {
         match when {
             _ if holds => Ok(()),
             // As S3 does.
-            Condition::IfMatch(_) if object.is_none() => Err(StoreError::new(
-                Failure::Missing,
-                operation.name(),
-                key,
-                "there is no such object",
-            )),
+            Condition::IfMatch(_) if object.is_none() => Err(missing(operation, key)),
             _ => Err(changed(operation, key)),
         }
     }
+}
+
+fn missing(operation: Operation, key: &str) -> StoreError {
+    StoreError::new(Failure::Missing, operation.name(), key, "no such key")
 }
 
 fn changed(operation: Operation, key: &str) -> StoreError {
