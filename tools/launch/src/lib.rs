@@ -67,6 +67,7 @@ pub mod collectives;
 pub mod command;
 pub mod cores;
 pub mod counted;
+mod deadlock;
 pub mod dev_shm;
 pub mod discover;
 pub mod elf;
@@ -252,8 +253,8 @@ fn execute(arguments: &Arguments, mut job: Job) -> Result<Attempt, Fault> {
     for why in &unpublished {
         say!("weft: --mount {why}");
     }
-    let failed =
-        ending.reason.is_none() && (!outcome::ended_well(&ending) || !unpublished.is_empty());
+    let failed = matches!(ending.reason, None | Some(Reason::Deadlock))
+        && (!outcome::ended_well(&ending) || !unpublished.is_empty());
     if let Some(words) = limits.in_words().filter(|_| failed) {
         say!("weft: note: {words}");
     }
@@ -330,8 +331,9 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
         spared.push(holder.pid());
         elsewhere.spared.push(holder.pid());
     }
-    let leftovers = Leftovers::note(&leftovers::prefixes(job.chosen.installation.family));
-    let ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
+    let family = job.chosen.installation.family;
+    let leftovers = Leftovers::note(&leftovers::prefixes(family));
+    let ending = supervise::run(command, family, arguments.time_limit()?, elsewhere).map_err(
         Fault::system(format!("starting {}", job.launch.mpiexec.display())),
     )?;
     leftovers.remove(|| signals::descendants(std::process::id(), &spared).is_empty());
@@ -438,7 +440,8 @@ fn announce(arguments: &Arguments, job: &Job) {
 /// What went through Weft, and warnings; warnings come even with --quiet.
 fn conclude(arguments: &Arguments, job: &Job, summary: &Summary, usage: Usage, ending: &Ending) {
     let ranks = job.ranks;
-    let is_news = !arguments.quiet || ending.reason == Some(Reason::Time);
+    let is_news =
+        !arguments.quiet || matches!(ending.reason, Some(Reason::Time | Reason::Deadlock));
     if let Some(words) = outcome::end_in_words(ending, arguments.timeout).filter(|_| is_news) {
         say!("weft: {words}");
     }

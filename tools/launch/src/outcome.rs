@@ -21,6 +21,8 @@ use crate::transport::Transport;
 pub const TIMED_OUT: u8 = 124;
 /// Exit code when the job was ended because a host was lost.
 pub const HOST_LOST: u8 = 4;
+/// Exit code when the launcher deadlocked: what a rank wanted it to pass on, nobody knows then.
+pub const DEADLOCKED: u8 = 1;
 /// Exit code when Weft was required and not used.
 pub const WEFT_NOT_USED: u8 = 3;
 
@@ -77,6 +79,7 @@ pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
         (Some(Reason::Asked(signal)), ..) => killed_by(signal as i32),
         (Some(Reason::Time), ..) => TIMED_OUT,
         (Some(Reason::Host), ..) => HOST_LOST,
+        (Some(Reason::Deadlock), ..) => DEADLOCKED,
         (None, Some(code), _) => u8::try_from(code & 0xff).unwrap_or(1),
         (None, None, Some(signal)) => killed_by(signal),
         (None, None, None) => 1,
@@ -98,6 +101,11 @@ pub fn end_in_words(ending: &Ending, limit_seconds: Option<f64>) -> Option<Strin
             limit_seconds.unwrap_or_default()
         ),
         Reason::Asked(signal) => format!("the job was ended by {signal}"),
+        Reason::Deadlock => {
+            "the job was ended: Open MPI's launcher deadlocked, as it sometimes does when all \
+             ranks fail in MPI_Init; it did not say how the ranks ended"
+                .to_owned()
+        }
         Reason::Host => return None,
     };
     Some(if ending.forced {
@@ -164,6 +172,8 @@ pub struct End {
     pub timed_out: bool,
     /// Whether it was ended because a host was lost.
     pub host_lost: bool,
+    /// Whether it was ended because its launcher deadlocked.
+    pub launcher_deadlocked: bool,
     /// The signal by which somebody asked for the end, by its name.
     pub ended_by: Option<&'static str>,
 }
@@ -177,6 +187,7 @@ impl End {
             signal: ending.signal,
             timed_out: ending.reason == Some(Reason::Time),
             host_lost: ending.reason == Some(Reason::Host),
+            launcher_deadlocked: ending.reason == Some(Reason::Deadlock),
             ended_by: match ending.reason {
                 Some(Reason::Asked(signal)) => Some(signal.as_str()),
                 _ => None,
@@ -278,6 +289,7 @@ mod tests {
             (ending(Some(0), None, time), TIMED_OUT),
             (ending(None, Some(9), time), TIMED_OUT),
             (ending(Some(0), None, Some(Reason::Host)), HOST_LOST),
+            (ending(None, Some(9), Some(Reason::Deadlock)), DEADLOCKED),
         ] {
             assert_eq!(exit_code(&end, Usage::Full, false), code, "{end:?}");
         }
@@ -307,6 +319,9 @@ mod tests {
             end_in_words(&asked, None).unwrap(),
             "the job was ended by SIGTERM"
         );
+        let deadlocked = ending(None, Some(9), Some(Reason::Deadlock));
+        let words = end_in_words(&deadlocked, None).unwrap();
+        assert!(words.contains("launcher deadlocked"), "{words}");
         let forced = Ending {
             forced: true,
             ..ending(None, Some(9), Some(Reason::Time))

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use crate::deadlock;
+use crate::family::Family;
 use crate::node_agents::Loss;
 use crate::signals::{self, Arrival, Watch};
 use crate::stderr::say;
@@ -37,6 +39,8 @@ pub enum Reason {
     Time,
     /// A host was lost.
     Host,
+    /// Its launcher deadlocked.
+    Deadlock,
     /// Somebody sent `weft run` this signal.
     Asked(Signal),
 }
@@ -70,15 +74,17 @@ pub struct Elsewhere {
 enum Event {
     Signal(Arrival),
     Lost(Loss),
+    Deadlock,
     Ended(io::Result<ExitStatus>),
 }
 
-/// Runs the command to its end.
+/// Runs the command, the launcher of this family, to its end.
 ///
 /// # Errors
 /// When it cannot be started or waited for.
 pub fn run(
     mut command: Command,
+    family: Family,
     time_limit: Option<Duration>,
     elsewhere: Elsewhere,
 ) -> io::Result<Ending> {
@@ -109,6 +115,13 @@ pub fn run(
         asked: started,
         kills: 0,
     };
+    if deadlock::can_be_seen(family) {
+        let (events, launcher) = (events.clone(), child.id());
+        let tell = move || drop(events.send(Event::Deadlock));
+        std::thread::Builder::new()
+            .name("deadlock".into())
+            .spawn(move || deadlock::watch(launcher, tell))?;
+    }
     std::thread::Builder::new()
         .name("launcher".into())
         .spawn(move || {
@@ -154,6 +167,7 @@ impl Job {
                     say!("weft: {text}; ending the job");
                     self.end(Reason::Host);
                 }
+                Ok(Event::Deadlock) => self.end(Reason::Deadlock),
                 Err(RecvTimeoutError::Timeout) if self.kills == KILLS => {
                     let pid = self.launcher;
                     say!("weft: process {pid} cannot be ended: it waits inside the kernel");
