@@ -29,7 +29,7 @@ random_between() {
     local status
     some_are_served
     status=$?
-    left_on_hosts || return 1
+    nothing_is_left_on_hosts || return 1
     return $status
 }
 

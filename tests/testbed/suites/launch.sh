@@ -50,7 +50,7 @@ a_key_travels_unseen() {
 hosts_are_empty() {
     local until=$((SECONDS + 20))
     until left_on_hosts >/dev/null || [ "$SECONDS" -ge "$until" ]; do sleep 0.2; done
-    left_on_hosts
+    nothing_is_left_on_hosts
 }
 
 # MPI programs, whose last rank ends on the other host: the table of docs/run.md.

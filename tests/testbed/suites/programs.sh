@@ -16,7 +16,7 @@ everywhere() {
     job "$list" "$seconds" "$mpi" --ppn "${RANKS_PER_HOST:-2}" --transport "$TRANSPORT" \
         "${must[@]}" -- "$@"
     status=$?
-    left_on_hosts || return 1
+    nothing_is_left_on_hosts || return 1
     return $status
 }
 
