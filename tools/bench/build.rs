@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tells the program which commit it was built from, so that figures can be traced to it. Without
-//! git, or outside a checkout, it is left out.
+//! Passes the git commit to the program, so that each result names the build it was measured with.
+//! Without git, or outside a checkout, the program names no commit.
 
 use std::process::Command;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench`: which crate runs what stands behind `bench`.
+//! `weft bench`: starts the crate that runs the named benchmark.
 //!
 //! - weft-osu: benchmarks with the options and output of the OSU micro-benchmarks
 //! - weft-io: `ior` and `mdtest`

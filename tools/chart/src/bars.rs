@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Horizontal bars with their name above, their figure at the end and their spread as a whisker.
+//! Horizontal bars: the name above, the figure at the end, the spread as a whisker.
 //!
-//! Called by draw. Names stand above the bars and not beside them, so that long ones fit on a phone
-//! too.
+//! Called by draw. Names stand above the bars and not beside them, so that long names fit on a
+//! phone.
 
 use super::axis::{Span, figure as figures};
 use super::canvas::{Anchor, Area, Canvas, Segment, at};

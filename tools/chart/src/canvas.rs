@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SVG elements as text. Colours are classes (figure.css), everything else are attributes, so that
-//! a drawing follows the page's theme and still says the same when it is cut out.
+//! SVG elements as text. Colours are CSS classes (figure.css), so a drawing follows the page's
+//! theme. Everything else is an attribute, so the drawing stays correct without the page.
 //!
 //! Called by draw, panel, bars and label.
 

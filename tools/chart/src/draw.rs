@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A figure as SVG: a wide form with names at the ends of the curves, and a narrow one for phones
-//! with a legend above them.
+//! A figure as SVG, in two forms: a wide one with names at the ends of the curves, and a narrow one
+//! for phones with a legend above the curves.
 //!
-//! Called by page (both forms inside the page) and by whoever wants a picture alone ([`alone`]).
-//! Two forms, because one picture scaled down to a phone has letters that nobody can read.
+//! Called by page (both forms inside the page), and for a picture alone ([`alone`]). There are two
+//! forms because nobody can read the letters of one picture that is scaled down to a phone.
 
 use super::axis::{Scale, Span, bytes, figure as figures, number};
 use super::bars;

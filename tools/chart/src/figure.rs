@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a figure shows, without how it is drawn.
+//! What a figure shows, but not how it is drawn.
 //!
-//! Filled by whoever measured something; read by draw, and by page for the table under the figure.
+//! Filled by the code that measured something; read by draw, and by page for the table under the
+//! figure.
 
 use super::axis::Scale;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Escapes text that comes from outside: nothing enters a page but through here.
+//! Escapes text that comes from outside. All such text passes through here before it enters a page.
 //!
 //! Called by everything that writes HTML or SVG.
 

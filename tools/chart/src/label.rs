@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where names go so that they neither cover each other nor leave the picture: at the ends of the
-//! curves, or in rows above them.
+//! Places names so that they do not cover each other and do not leave the picture: at the ends of
+//! the curves, or in rows above them.
 //!
 //! Called by draw.
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Figures, tables and the page that holds them: one HTML file that loads nothing, with SVG drawn
-//! here.
+//! Figures, tables and the page that holds them: one HTML file that loads nothing from outside.
+//! This crate draws the SVG itself.
 //!
-//! Called by compare, and meant for anything else that shows measurements: fill a
-//! [`figure::Figure`] with series, put it on a [`page::Page`] beside tables and facts, write
+//! Called by compare; any other tool that shows measurements can use it too. Fill a
+//! [`figure::Figure`] with series, put it on a [`page::Page`] beside tables and facts, and write
 //! [`page::Page::html`]. Nothing here knows what was measured. All text that comes from outside is
 //! escaped where it enters the page, in [`html`].
 //!
@@ -13,7 +13,7 @@
 //! - [`canvas`]: SVG elements as text
 //! - [`draw`], [`panel`], [`bars`], [`label`]: from the figure to SVG, in a wide and a narrow form
 //! - [`table`]: tables that sort
-//! - [`page`]: the page; `page.css`, `figure.css` and `page.js` are embedded as they are
+//! - [`page`]: the page; `page.css`, `figure.css` and `page.js` are embedded unchanged
 #![forbid(unsafe_code)]
 
 pub mod axis;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The page: sections of figures, tables and facts in one HTML file that loads nothing and can be
-//! mailed.
+//! The page: sections of figures, tables and facts in one HTML file. It loads nothing from outside,
+//! so it can be mailed.
 //!
-//! Called by compare. Script and style are embedded, and the page's own content security policy
-//! allows these two, by their digests, and nothing else: should text from outside ever get in
-//! unescaped, it could still not run.
+//! Called by compare. Script and style are embedded. The page's own content security policy allows
+//! these two by their digests, and nothing else. So text from outside could not run even if it got
+//! into the page unescaped.
 
 use super::axis::{self, figure as figures};
 use super::draw::{self, Form};

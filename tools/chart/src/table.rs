@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tables that sort by a click or a key on the head of a column.
+//! Tables that sort when a column's head is clicked, or by a key.
 //!
-//! Called by page. Sorting is done by page.js; without it the table stands as it is.
+//! Called by page. page.js sorts; without it the table keeps its order.
 
 use super::html::escaped;
 use std::fmt::Write;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench app`: programs that people run, on Debian's MPI, over several transports in turn.
+//! `weft bench app`: real programs over several transports in turn, on Debian's MPI.
 //!
-//! Called by lib. Micro-benchmarks say what a message costs; these say what that is worth. Each
-//! round runs the program once over every transport, every other round backwards; the results of
-//! all runs must agree, and each program's own figure is reported as a median with its spread and
-//! as speed-up, paired by round. docs/applications.md describes it for users.
+//! Called by lib. Micro-benchmarks measure single messages; this measures what faster messages
+//! bring to a whole program. Each round runs the program once over every transport; every other
+//! round goes backwards. The results of all runs must agree. The program's own figure is reported
+//! as a median with its spread, and as a speed-up paired by round. docs/applications.md describes
+//! it for users.
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line

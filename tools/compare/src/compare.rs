@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `weft bench compare`: Weft, each MPI's own transport and others, side by side.
 //!
-//! Called by lib. One figure from one run says little on a machine that others use, so each
-//! benchmark runs in several short rounds, and the transports take turns within a round: what
-//! disturbs one disturbs its neighbours as well. Beside every run a known task shows how fast the
-//! machine is at that moment; a run at another speed is repeated at the end of its round. Reported
-//! are medians over the rounds (of each run's median block) with their spread and confidence.
+//! Called by lib. On a machine that others use, one figure from one run says little. Therefore:
+//!
+//! - Each benchmark runs in several short rounds, and the transports take turns within a round. A
+//!   disturbance then meets neighbouring runs too.
+//! - Beside every run a known task shows how fast the machine is at that moment. A run at another
+//!   speed is repeated at the end of its round.
+//! - The reported figures are medians over the rounds (of each run's median block) with their
+//!   spread and confidence.
+//!
 //! Source of the method: Hoefler and Belli, "Scientific Benchmarking of Parallel Computing
-//! Systems", SC 2015. docs/report.md describes all of it for users.
+//! Systems", SC
+//! 2015. docs/report.md describes all of it for users.
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
-//! - [`configuration`]: what is compared, and in what; [`place`]: where its ranks run
-//! - [`access`]: the testbeds, and how a job comes to its place
+//! - [`configuration`]: what is compared, and in which benchmark; [`place`]: where its ranks run
+//! - [`access`]: the testbeds, and the options that start a job there
 //! - [`plan`]: which MPIs and transports are here, and every run with its command line;
 //!   [`launches`]: how `weft run` starts them
 //! - [`environment`] and [`cores`]: the machine, and its speed beside every run
 //! - [`measure`]: the rounds; [`mod@run`]: one run: start it, read its rows
-//! - [`record`]: all that was found out; [`journal`]: the file that keeps it from run to run
+//! - [`record`]: everything that was measured; [`journal`]: the file that keeps it from run to run
 //! - [`selection`]: which runs count; [`analysis`]: medians, means, confidence; [`ratio`]: one
 //!   configuration over another; [`reach`]: the goals; [`thresholds`]: what must not get worse
 //! - [`cpu`]: the processor time that messages cost; [`tails`]: the slowest messages

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Why something could not be measured, read or written.
 //!
-//! Made wherever a run, a file or a result fails; shown by the three commands, which end with it,
-//! leave out what it is about, or record it.
+//! Made where a run, a file or a result fails. The three commands end with the error, or record it,
+//! or leave out the part that failed.
 
 use std::io;
 use std::path::{Path, PathBuf};

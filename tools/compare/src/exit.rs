@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What ends a comparison before anything runs.
+//! Why a comparison ends before anything runs.
 
 use weft_ranks::{EXIT_OK, EXIT_USAGE};
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench figures`: effects that others published, shown again on the machine at hand, on one
+//! `weft bench figures`: effects that others published, measured again on this machine, on one
 //! page.
 //!
-//! Called by lib. Each figure names its source and what it showed there. A figure that cannot be
-//! made here says why on the page, in its place. docs/figures.md describes it for users.
+//! Called by lib. Each figure names its source and the published result. Where a figure cannot be
+//! made on this machine, the page says why in its place. docs/figures.md describes it for users.
 //!
 //! In the order of a run:
-//! - [`list`]: which figures there are, made of what [`study`] has
+//! - [`list`]: which figures there are, each made of parts from [`study`]
 //! - [`measured`]: figures from benchmarks, the variants in turn
 //! - [`whole`]: figures from whole programs; [`kernel`]: from two kernels
 //! - [`files`]: IOR by processes

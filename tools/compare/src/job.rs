@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A job of `weft run` as `compare` and `app` see it: waiting for its end within a limit, and what
-//! its exit status says.
+//! A job of `weft run` as `compare` and `app` see it: waits for its end within a time limit, and
+//! reads its exit status.
 //!
 //! Called by `compare/run.rs` and `app/job.rs`, which differ in where the job's output goes.
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Hosts in network namespaces of this machine, for the time of a comparison.
 //!
-//! Called by compare for `--testbed` and by figures. Brings the scripts of tests/testbed along,
-//! which need root; [`network`] says what joins the hosts. A keeper process removes the testbed
-//! when it is dropped, and also when this process ends without a word.
+//! Called by compare for `--testbed` and by figures. It contains the scripts of tests/testbed,
+//! which need root; [`network`] describes the network between the hosts. A keeper process removes
+//! the testbed when it is dropped, and also when this process is killed.
 
 pub mod network;
 

@@ -6,9 +6,9 @@
 //! - [`options`] (with [`table`], [`size`] and [`script`]): the command line, checked, as a
 //!   [`test::Test`]
 //! - [`division`]: which rank moves which bytes of which file, in which order
-//! - [`phase`]: one write or read of everything, timed; [`content`]: what is written, and whether
-//!   it came back; [`mod@file`]: the file itself
-//! - [`figures`]: the times of all ranks put together into a row and a summary
+//! - [`phase`]: one write or read of everything, timed; [`content`]: the bytes that are written,
+//!   and the check of what is read; [`mod@file`]: the file itself
+//! - [`figures`]: makes a row and a summary from the times of all ranks
 //! - [`report`] with [`text`], [`csv`] and [`json`]: the output
 //!
 //! Written from IOR's documentation and the description of its output; docs/ior.md lists what is

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench mdtest`: making, looking at, reading and removing many files and directories, with
-//! mdtest's options and output.
+//! `weft bench mdtest`: creates, stats, reads and removes many files and directories, with mdtest's
+//! options and output.
 //!
 //! Called by lib. One run of a test:
 //! - [`options`] (with [`table`]): the command line, checked, as a [`test::Test`]
-//! - [`tree`]: the tree of folders, the items in it, and who works on which
+//! - [`tree`]: the tree of folders, the items in it, and which task works on which
 //! - [`phase`]: one iteration on all tasks, timed; [`items`]: one task's work
 //! - [`figures`]: rates, and their spread over the iterations
 //! - [`report`] with [`text`] and [`json`]: the output

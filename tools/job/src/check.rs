@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the types of `job.rs` cannot say: fields that must agree, and texts of a certain form.
+//! Checks that the types of `job.rs` cannot express: fields that must agree, and the form of texts.
 //!
 //! Called by `file.rs` with every job that was read or imported. Nothing here looks at the machine.
 

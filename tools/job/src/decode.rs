@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A tree of values as one of our types, by serde; an error has the place and the field.
+//! Turns a tree of values into one of our types, by serde. An error names the place and the field.
 //!
-//! Called by `file.rs` with the tree of `parse.rs`. A scalar is given to the type as the text that
-//! is written, so that `010` and `no` stay what they are where a text is wanted; types of numbers
-//! parse it on their own.
+//! Called by `file.rs` with the tree of `parse.rs`. A scalar reaches the type as the text that the
+//! user wrote, so `010` and `no` stay unchanged where the type wants a text. Types of numbers parse
+//! the text themselves.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft export`: a job file as the file of another system.
+//! `weft export`: writes a job file as the file of another system.
 //!
-//! Called by the command `weft` with the words behind `export`. docs/exports.md says what becomes
-//! of each field.
+//! Called by the command `weft` with the words behind `export`. docs/exports.md says what happens
+//! to each field.
 //!
-//! - `source`: the job file and where the text goes. `exported`: what comes of it: a text, and the
+//! - `source`: the job file, and where the text goes. `exported`: the result: a text, and the
 //!   fields that are not in it.
 //! - `mounting`: the job's buckets in containers. `shape`: nodes and ranks. `words`: the `weft run`
-//!   that the other system starts. `name`: the job's name under other rules.
+//!   that the other system starts. `name`: the job's name under the other system's rules.
 //! - `batch`, `batch_submit`: AWS Batch. `parallel_cluster`: AWS ParallelCluster. `mpi_job`,
 //!   `train_job`: Kubeflow, both with `pods`. `slurm_shm`: Slurm's own sized /dev/shm.
 

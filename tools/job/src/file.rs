@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A job with what is known of the file that it was read from.
+//! A job, and what is known of the file that it was read from.
 //!
-//! The entry for `weft run`, `weft import` and `weft export`: `parse.rs`, `decode.rs` or `convert`,
-//! and `check.rs` behind one call.
+//! The entry for `weft run`, `weft import` and `weft export`. One call does the work of `parse.rs`,
+//! `decode.rs` or `convert`, and `check.rs`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};

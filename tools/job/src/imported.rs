@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What comes of a file that was written for another system.
+//! The result of reading a file that was written for another system.
 //!
 //! Made by `convert`, shown by `weft import` and `weft run --spec`.
 

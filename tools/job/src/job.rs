@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a job file says: the types behind docs/job-file.md, version 1.
+//! The contents of a job file: the types behind docs/job-file.md, version 1.
 //!
-//! Read by `file.rs`, checked by `check.rs`, written by `write.rs`; `weft run` takes from it what
-//! options did not say. The field's texts are those of the JSON schema.
+//! Read by `file.rs`, checked by `check.rs`, written by `write.rs`. `weft run` takes from a job
+//! what its options did not say. The comments of the fields are also the texts of the JSON schema.
 
 use std::collections::BTreeMap;
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Job files: what a job is, read from YAML or JSON, checked before anything starts.
+//! Job files: the description of a job, read from YAML or JSON, and checked before anything starts.
 //! docs/job-file.md specifies the format; docs/job-file.schema.json is its schema.
 //!
-//! `weft run --spec` reads a file by [`JobFile::read`] and does what it says; `weft import` makes
-//! one from the files of other systems, and `weft export` those files from one. Nothing here looks
-//! at the machine or starts a process.
+//! `weft run --spec` reads a file by [`JobFile::read`] and does what it says. `weft import` makes a
+//! job file from the files of other systems, and `weft export` makes those files from a job file.
+//! Nothing here looks at the machine or starts a process.
 //!
-//! A file on its way in, in the order of the modules:
+//! The modules, in the order in which a file passes through them:
 //!
 //! - `parse`: the text as a tree of values with their lines (`node`).
 //! - `decode`: the tree as a `job::Job`, by serde; `whole`, `size` and `time` are its numbers,
-//!   `nearest` answers misspelled names, `fault` is what is wrong and where.
+//!   `nearest` suggests a name for a misspelled one, `fault` says what is wrong and where.
 //! - `check`: fields that must agree; `mount`: a mounted bucket as one word.
 //! - `file`: all of this behind one call, with the `places` of the fields.
 //! - `convert`: files of AWS Batch and ParallelCluster as jobs (`imported`).

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A mounted bucket as one word, as `--mount` takes it: `s3://bucket/prefix:/folder`, with `:ro`
-//! behind it where writing is to be refused.
+//! A mounted bucket as one word, as `--mount` takes it: `s3://bucket/prefix:/folder`. A `:ro` at
+//! the end makes it read-only.
 //!
-//! Read by `weft run`, `weft exec` and `weft submit`; `sbatch` writes it. What a bucket's name and
-//! a folder may be is checked as in a job file (`check.rs`).
+//! Read by `weft run`, `weft exec` and `weft submit`; `sbatch` writes it. The rules for the
+//! bucket's name and the folder are those of job files (`check.rs`).
 
 use std::fmt;
 use std::str::FromStr;

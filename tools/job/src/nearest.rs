@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The known name that a misspelled one is nearest to. Called wherever names are read.
+//! Finds the known name that is nearest to a misspelled one. Called wherever names are read.
 
 use crate::node::shortened;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A file's text as a tree of values with their places. JSON is read as the YAML that it is (YAML
-//! 1.2.2, 1.3).
+//! Reads a file's text as a tree of values with their places. JSON is read as YAML, since all JSON
+//! is YAML (YAML 1.2.2, 1.3).
 //!
-//! Called by `file.rs`, `import.rs` and `write.rs`. What makes YAML dangerous or surprising is
-//! refused: aliases, by which a short file stands for a long one, tags, merge keys, names that
-//! stand twice, more than one document. The tree is never deeper than [`DEPTH_MOST`].
+//! Called by `file.rs`, `import.rs` and `write.rs`. Everything that makes YAML dangerous or
+//! surprising is refused: aliases (with them a short file can expand to a huge one), tags, merge
+//! keys, duplicate names, and more than one document. The tree is never deeper than [`DEPTH_MOST`].
 
 use std::borrow::Cow;
 use std::fmt::Write;

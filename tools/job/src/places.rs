@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the fields of a job stand in their file, for faults that are found after reading.
+//! The places of a job's fields in their file, for errors that are found after reading.
 //!
 //! Made by `file.rs` for job files and by `convert` for the files of other systems.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the script says for a job, and that a shell reads it as it was meant.
+//! The script has the right lines for a job, and a shell reads it with the intended meaning.
 
 use std::process::Command;
 

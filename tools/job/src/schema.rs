@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The JSON schema of job files: docs/job-file.schema.json is what the types make.
+//! The JSON schema of job files: docs/job-file.schema.json is generated from the types.
 //!
 //! Tests only. `WEFT_RECORD=1 cargo test -p weft-job schema` writes the file anew.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Words as a POSIX shell reads them (POSIX.1-2024, Shell Command Language, 2.2).
+//! Quotes words for a POSIX shell (POSIX.1-2024, Shell Command Language, 2.2).
 //!
-//! Used by `sbatch` for its scripts, and by the other tools for what they show or start.
+//! Used by `sbatch` for its scripts, and by the other tools for commands that they show or start.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A job as the text of a job file. What is written here is read back as it was.
+//! Writes a job as the text of a job file. Reading this text gives the same job.
 //!
-//! Called by `import` and `export`. Serde makes JSON of the job, which keeps the order of the
-//! fields; this writes the same as YAML that a person likes to read.
+//! Called by `import` and `export`. Serde turns the job into JSON, which keeps the order of the
+//! fields; this module writes the same as readable YAML.
 
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `weft export` makes is read by `weft import` as the job that it was, in all that both know.
-//! Random jobs; a failure prints the case, and `PROPTEST_RNG_SEED=N` repeats a seed.
+//! `weft import` reads what `weft export` wrote, and gets the same job, in all fields that both
+//! know. Random jobs; a failure prints the case, and `PROPTEST_RNG_SEED=N` repeats a seed.
 
 #[path = "jobs/random.rs"]
 mod jobs;

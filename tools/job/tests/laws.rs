@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random job files and random texts: a job that is written is the job that is read, and no text
-//! makes a reader panic. A failure prints the case; `PROPTEST_RNG_SEED=N` repeats a seed.
+//! Random job files and random texts. A job that is written and read again is the same job, and no
+//! text makes a reader panic. A failure prints the case; `PROPTEST_RNG_SEED=N` repeats a seed.
 
 #[path = "jobs/random.rs"]
 mod jobs;

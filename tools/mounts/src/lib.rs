@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench mount`: weft-mount beside its peers on an S3 server of the tests, in turns. Each run
-//! has a fresh mount; a round has one run of each peer; medians come with their intervals.
+//! `weft bench mount`: weft-mount beside its peers on an S3 server of the tests, in turns. A round
+//! has one run of each peer, and each run has a fresh mount. The results are medians with their
+//! intervals.
 //!
 //! - [`settings`]: the command line.
-//! - [`rounds`]: all runs, and what each took.
-//! - [`loads`]: what a run does in the mounted folder, and on which network.
+//! - [`rounds`]: all runs, and how long each took.
+//! - [`loads`]: the work of a run in the mounted folder, and the network for it.
 //! - [`peers`]: how each program is mounted and unmounted.
 //! - [`server`]: the S3 server, its settings and counters.
 //! - [`results`]: the table, the page and the JSON.
-//! - [`fault`]: why a run or all of them failed.
+//! - [`fault`]: why one run, or the whole comparison, failed.
 #![forbid(unsafe_code)]
 
 pub mod fault;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a run does in the mounted folder, on which network, and how its figure is read.
-//! [`crate::rounds`] runs them.
+//! The loads: the work of a run in the mounted folder, the network for it, and how its figure is
+//! read. [`crate::rounds`] runs them.
 
 use std::fs;
 use std::path::Path;

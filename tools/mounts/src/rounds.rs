@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All runs: in each round every peer runs the load once, each on a fresh mount, so that what the
-//! machine does meanwhile meets all alike.
+//! All runs. In each round every peer runs the load once, each on a fresh mount. So a disturbance
+//! of the machine meets all peers alike.
 
 use std::time::Duration;
 

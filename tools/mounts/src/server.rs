@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The S3 server of the tests: starts and ends it, and speaks to its control path
-//! (mount/bucket-server/src/control.rs) in plain HTTP. [`crate::rounds`] has one.
+//! The S3 server of the tests. This module starts and ends it, and uses its control path
+//! (mount/bucket-server/src/control.rs) over plain HTTP. [`crate::rounds`] has one.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

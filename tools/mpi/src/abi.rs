@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The datatypes and reductions that benchmarks take, and which binary interface a library has.
+//! The datatypes and reductions that benchmarks use, and how to recognise a library's binary
+//! interface.
 //!
-//! Called by library (which decides between the interfaces), session and communicator; what the
-//! constants are in each interface is crates/mpi-abi's to know. The standard interface of MPI 5 is
+//! Called by library (which decides between the interfaces), session and communicator. The values
+//! of the constants are in crates/mpi-abi. A library with the standard interface of MPI 5 is
 //! refused: the same MPI's other library is measured.
 
 use weft_mpi_abi::{Abi, Constant, datatype, operation};

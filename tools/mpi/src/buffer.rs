@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Page-aligned memory that messages in flight may use.
 //!
-//! Made by programs, lent to requests. Its bytes are reachable only through `&mut`, while messages
-//! in flight hold a shared borrow: so nobody reads what MPI is writing, and no two Rust references
-//! ever disagree about it.
+//! Made by programs, lent to requests. Its bytes are reachable only through `&mut`, and messages in
+//! flight hold a shared borrow. So no code can read what MPI is writing, and two Rust references
+//! never conflict.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Operations in which every rank of a communicator takes part.
 //!
-//! Called by programs; calls the collective functions. All of them block; lengths are checked
-//! against the communicator's size before MPI sees a pointer, so a wrong length is an error here
-//! and not memory corruption there.
+//! Called by programs; calls the collective functions. All of them block. Lengths are checked
+//! against the communicator's size before MPI gets a pointer, so a wrong length is an error here
+//! instead of memory corruption there.
 
 use crate::abi::{Datatype, Operation};
 use crate::communicator::{Communicator, element_count};

@@ -2,11 +2,16 @@
 //! The collective functions by signature, each in three forms: blocking, non-blocking and
 //! persistent.
 //!
-//! Looked up by prepared when a collective is prepared, so that an MPI without the persistent ones
-//! (they came with MPI 4) is refused only when one is asked for. The forms of one collective differ
-//! in their last arguments alone: the communicator; the communicator and a request; the
-//! communicator, hints and a request. Source: MPI 4.0, chapter 6. Open MPI 4 has the persistent
-//! ones under the names of the proposal, `MPIX_...`.
+//! prepared looks them up when it prepares a collective. So an MPI without the persistent forms
+//! (new in MPI 4) is refused only when one of them is asked for. The forms of one collective differ
+//! only in their last arguments:
+//!
+//! - blocking: the communicator
+//! - non-blocking: the communicator and a request
+//! - persistent: the communicator, hints and a request
+//!
+//! Source: MPI 4.0, chapter 6. Open MPI 4 has the persistent forms under the names of the proposal,
+//! `MPIX_...`.
 
 use crate::error::Result;
 use crate::library::Library;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can go wrong between this program and an MPI library, one pointer wide so that results stay
-//! in a register.
+//! Errors between this program and an MPI library. An error is one pointer wide, so that results
+//! stay in a register.
 //!
 //! Called by every module of this crate; calls nothing.
 

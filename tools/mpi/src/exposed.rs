@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The memory of a window: this rank's own bytes, which others access, and where each rank's begin.
+//! The memory of a window: this rank's own bytes, which others access, and the address where each
+//! rank's memory begins.
 //!
-//! Part of a window, which makes it known to MPI; one_sided asks it for places.
+//! Part of a window, which makes it known to MPI; one_sided asks it for addresses.
 
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Run-time binding to any MPI, so that one binary measures every MPI on the machine.
 //!
-//! A benchmark linked against one MPI speaks only that MPI's binary interface: Open MPI names its
-//! predefined objects by the addresses of exported variables, MPICH and its family (Intel MPI,
-//! MVAPICH, Cray MPICH) by integers. Comparing them with two executables would compare two
-//! compilers' outputs too. This crate opens the library when the program starts, looks each
-//! function up once, and keeps plain function pointers; a call is one indirect jump, which is what
-//! a call through the procedure linkage table of a directly linked program costs.
+//! A benchmark that is linked against one MPI can use only that MPI's binary interface. Open MPI
+//! names its predefined objects by the addresses of exported variables; MPICH and its family (Intel
+//! MPI, MVAPICH, Cray MPICH) name them by integers. To compare them with two executables would also
+//! compare the output of two compilers. This crate opens the library when the program starts, looks
+//! each function up once, and keeps plain function pointers. A call is one indirect jump. A call in
+//! a directly linked program costs the same, through the procedure linkage table.
 //!
 //! In the order of a program's life:
 //! - [`locate`]: which library files to try, from `WEFT_MPI_LIBRARY`, the launcher's environment
@@ -25,8 +25,8 @@
 //!   page-aligned memory they use
 //! - [`persistent`]: messages prepared once and started often
 //! - [`window`] and [`one_sided`]: memory that other ranks reach, and the accesses to it
-//! - [`sleepers`]: children for those who ask whether an MPI bears a fork
-//! - [`error`]: what went wrong, in sentences
+//! - [`sleepers`]: child processes, to test whether an MPI supports a fork
+//! - [`error`]: errors as sentences
 //!
 //! Everything public is safe: lengths are checked, buffers of messages in flight cannot be touched,
 //! and a session stays on the thread that initialised it.

@@ -2,9 +2,9 @@
 //! One opened MPI library: opens candidates until one is an MPI, finds out its binary interface and
 //! looks symbols up.
 //!
-//! Called by session; calls locate for nothing (it is handed the list) and abi to recognise the
-//! interface. Source: dlopen(3). The library is never closed: MPI libraries leave threads and exit
-//! handlers behind.
+//! Called by session, which passes the candidates that locate found; calls abi to recognise the
+//! interface. The library is never closed, because MPI libraries leave threads and exit handlers
+//! behind. Source: dlopen(3).
 
 use crate::abi;
 use crate::error::{Error, Problem, Result};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which MPI library a process belongs to: a list of files to try, best first, each with the reason
-//! it is on the list.
+//! Finds the MPI library that a process belongs to: a list of files to try, best first, each with
+//! the reason why it is on the list.
 //!
 //! Called by session through [`candidates`]; library opens them. A rank does not know which MPI
-//! started it, but its surroundings do: `WEFT_MPI_LIBRARY` says it outright, the launcher leaves
-//! variables behind, and the launcher itself is one of the ancestors of the process, installed
-//! beside its library.
+//! started it, but there are three sources: `WEFT_MPI_LIBRARY` names the library, the launcher sets
+//! variables, and the launcher itself is an ancestor of the process and is installed beside its
+//! library.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Communicators in which each rank says from whom it takes and to whom it gives, for neighbourhood
-//! collectives.
+//! Communicators in which each rank names the ranks that it receives from and sends to, for
+//! neighbourhood collectives.
 //!
 //! Called by programs; the result is used by prepared. Source: MPI 3.1, section 7.5.4.
 

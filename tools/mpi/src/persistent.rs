@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Persistent messages between two ranks: prepared once for one buffer, then started and waited for
-//! as often as wished.
+//! any number of times.
 //!
 //! Made by programs from a communicator. As in prepared, the buffer belongs to the messages and is
 //! reachable only while none of them is in flight. Source: MPI 3.1, section 3.9.

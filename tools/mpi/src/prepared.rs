@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A collective with its memory, ready to be run as often as wished, in any of its forms.
+//! A collective with its memory, in any of its forms. It can run any number of times.
 //!
 //! Made by programs from a communicator; calls entry through [`Call`]. The memory belongs to the
 //! collective: its bytes are reachable only while none of its requests is in flight, so MPI never
-//! touches what Rust has given away. What each collective looks like to MPI is in shape.
+//! touches memory that Rust code uses. shape says what arguments each collective has.
 
 use crate::abi::{Datatype, Operation};
 use crate::buffer::Buffer;

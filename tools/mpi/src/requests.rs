@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages in flight: started inside a scope that does not end before all of them have.
+//! Messages in flight, started inside a scope. The scope ends only after all of them have ended.
 //!
 //! Called by programs through [`Requests::scope`]; calls isend, irecv, waitall and testall. The
-//! scope borrows every buffer it uses until it ends, and it always ends with a wait, so MPI never
-//! touches memory that Rust has given away. Nothing is allocated inside: [`Requests`] is made once.
+//! scope borrows every buffer it uses until it ends, and it always ends with a wait. So MPI never
+//! touches memory that Rust code uses. Nothing is allocated inside: [`Requests`] is made once.
 
 use crate::abi::Datatype;
 use crate::buffer::Buffer;

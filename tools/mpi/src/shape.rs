@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each collective looks like to MPI: how many parts it gives and takes, and in what order its
-//! arguments come.
+//! The shape of each collective's call: how many parts it sends and receives, and the order of its
+//! arguments.
 //!
-//! Called by prepared; calls entry. Parts lie back to back in one buffer on each side, all of one
-//! size; reductions that scatter share one size out over the ranks, the first ones taking one
-//! element more where it does not divide.
+//! Called by prepared; calls entry. On each side the parts lie one after the other in one buffer,
+//! and all have one size. Reductions that scatter divide one size among the ranks; if it does not
+//! divide evenly, the first ranks get one element more.
 
 use crate::abi::Datatype;
 use crate::communicator::{Communicator, element_count};

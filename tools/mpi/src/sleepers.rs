@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Child processes that only sleep, forked from a process that has MPI initialised.
 //!
-//! Called by programs that want to know whether an MPI bears a fork; calls fork(2), waitpid(2).
+//! Called by programs that test whether an MPI supports a fork; calls fork(2), waitpid(2).
 
 use crate::error::{Error, Result};
 

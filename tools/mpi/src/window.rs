@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A window: memory of each rank that the others reach, its local buffers, and the ways to say when
-//! an access has ended.
+//! A window: memory of each rank that the others reach, its local buffers, and the methods to
+//! complete accesses.
 //!
-//! Made by programs from a communicator; one_sided holds the accesses. Every rank's window is
-//! equally long, so that places are checked here before MPI sees them. The local buffers belong to
-//! the window and are reachable only while no access is open, so MPI never reads or writes what
-//! Rust has given away. Source: MPI 3.1, chapter 11.
+//! Made by programs from a communicator; one_sided holds the accesses. All ranks' windows have one
+//! length, so offsets are checked here before MPI gets them. The local buffers belong to the window
+//! and are reachable only while no access is open, so MPI never reads or writes memory that Rust
+//! code uses. Source: MPI 3.1, chapter 11.
 
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;

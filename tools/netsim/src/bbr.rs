@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! BBR, version 1: a flow that estimates the rate of its way and its round trip without queues, and
-//! heeds no loss.
+//! BBR, version 1: a flow that estimates its path's rate, and its round trip without queues. It
+//! ignores loss.
 //!
 //! Called by rival. Source: draft-cardwell-iccrg-bbr-congestion-control-00 (net/ipv4/tcp_bbr.c has
-//! its constants). Left out: allowance for joined acknowledgements, recovery.
+//! its constants). Left out: the allowance for aggregated acknowledgements, and recovery.
 
 use std::collections::VecDeque;
 

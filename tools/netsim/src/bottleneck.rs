@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Two flows that share one slow link: how much of it each gets.
 //!
-//! The same network as tests/testbed/coexist.py has in namespaces. Hosts 0 and 1 send to hosts 2
-//! and 3 over one link with one queue. Called by tests; calls simulator.
+//! tests/testbed/coexist.py makes the same network of namespaces. Hosts 0 and 1 send to hosts 2 and
+//! 3 over one link with one queue. Called by tests; calls simulator.
 
 use weft_srd::random::Random;
 use weft_srd::{Config, Statistics};

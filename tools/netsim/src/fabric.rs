@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Links with a rate, a delay, a finite queue and faults; and the packets under way. Called by
+//! Links with a rate, a delay, a finite queue and faults; and the packets in flight. Called by
 //! simulator.
 //!
-//! A link is a first-in-first-out queue, so the time a packet leaves is known when it enters: one
-//! event per hop.
+//! A link is a first-in-first-out queue. So the time when a packet leaves is known when it enters,
+//! and each hop needs one event.
 
 use std::collections::HashMap;
 

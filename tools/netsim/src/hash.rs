@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a switch chooses among equal ways: CRC-32 over the 5-tuple, with the switch's own salt.
-//! Called by topology.
+//! How a switch chooses among equal-cost paths: CRC-32 over the 5-tuple, with the switch's own
+//! salt. Called by topology.
 //!
 //! Source: the reflected polynomial of IEEE 802.3, which merchant silicon offers for ECMP.
 

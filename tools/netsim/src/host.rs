@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A host: a machine, or ends of the baseline, and the messages they carry. Called by simulator.
+//! A host: an SRD machine or ends of baseline flows, and their messages. Called by simulator.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft sim`: the very machine that carries messages between nodes, on thousands of simulated
-//! hosts.
+//! `weft sim`: the same protocol machine that carries messages between nodes, on thousands of
+//! simulated hosts.
 //!
-//! A discrete-event simulation of hosts, links and switches, where each host runs
-//! `weft_srd::Machine` unchanged. Packets carry real heads; payloads are lengths only. Everything
-//! depends on the seed, so that a run can be repeated exactly. Beside it run a single-path baseline
-//! that behaves like TCP, and the machine held to one path, which show what the paths and the rest
-//! are worth.
+//! A discrete-event simulation of hosts, links and switches. Each host runs `weft_srd::Machine`
+//! unchanged. Packets carry real headers; payloads are lengths only. Everything depends on the
+//! seed, so a run can be repeated exactly. For comparison there are two more variants: a
+//! single-path baseline that behaves like TCP, and the machine limited to one path. They show how
+//! much the paths bring, and how much the rest.
 //!
 //! In the order of a run:
 //! - [`options`]: the command line, checked
 //! - [`workload`]: which host sends what to whom, and when; the ideal time for it
-//! - [`topology`]: leaves, spines, links; [`hash`]: which way a packet takes, as switches decide it
-//! - [`fabric`]: links with finite queues and faults; packets under way
+//! - [`topology`]: leaves, spines, links; [`hash`]: which path a packet takes, as switches choose
+//!   it
+//! - [`fabric`]: links with finite queues and faults; packets in flight
 //! - [`host`]: a machine and its messages; [`tcp`]: the baseline
-//! - [`simulator`]: the events in order of time; checks what must hold
-//! - [`bottleneck`]: two flows share a slow link; [`rival`]: a TCP flow without end, [`bbr`]
-//!   one way to pace it, and [`rival_host`] its host
+//! - [`simulator`]: the events in order of time; checks the invariants
+//! - [`bottleneck`]: two flows share a slow link; [`rival`]: a TCP flow without end, [`bbr`]: its
+//!   BBR variant, and [`rival_host`] its host
 //! - [`stream`]: two hosts, few slow paths, faults: how long a stream pauses
 //! - [`scenario`]: runs all variants of a scenario; [`report`]: table, JSON; [`plot`]: SVG
 #![forbid(unsafe_code)]

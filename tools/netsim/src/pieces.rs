@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Long packets on simulated links: cut into datagrams where they leave, whole where all of these
-//! have arrived (srd-protocol 19.3). Called by host.
+//! Long packets on simulated links: cut into datagrams where they leave, and joined when all of
+//! these have arrived (srd-protocol 19.3). Called by host.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The distribution of slowdowns as SVG: how large a share of messages is slower than so much; of
-//! streams, how fast they go over time. Called by report and stream, and by lib to see first
-//! whether the file can be written.
+//! Draws SVG: the distribution of slowdowns (the share of messages above each slowdown), and for
+//! streams the rate over time. Called by report and stream; lib calls it first to check whether the
+//! file can be written.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a simulation shows nothing. Made by scenario, report and plot; told by lib.
+//! Why a simulation gives no result. Made by scenario, report and plot; shown by lib.
 
 use std::io;
 use std::path::{Path, PathBuf};

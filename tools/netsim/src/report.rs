@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a scenario came to: a table for people, JSON for scripts. Called by lib.
+//! The results of a scenario: a table for people, JSON for scripts. Called by lib.
 
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A TCP flow without end, for others to share a link with: Reno (RFC 5681), CUBIC (RFC 9438) or
-//! BBR (bbr.rs), with selective acknowledgements.
+//! A TCP flow without end that shares a link with others: Reno (RFC 5681), CUBIC (RFC 9438) or BBR
+//! (bbr.rs), with selective acknowledgements.
 //!
-//! Called by host. What is lost is not sent again: only how much the flow has under way matters.
+//! Called by host. Lost packets are not sent again, because only the flow's bytes in flight matter.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs a scenario with every variant and sums up. Called by lib; calls workload and simulator.
+//! Runs a scenario with every variant and sums up the results. Called by lib; calls workload and
+//! simulator.
 
 use std::time::Instant;
 

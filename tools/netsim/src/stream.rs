@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A stream between two hosts over few slow paths of which some fail: how long it pauses, and how
+//! A stream between two hosts over few slow paths, some of which fail: how long it pauses, and how
 //! fast it recovers.
 //!
-//! The same network and the same stream as tests/testbed has in namespaces, where the machine's own
-//! two processors do all the work: here only the protocol decides. Called by lib and by tests;
-//! calls simulator and plot.
+//! tests/testbed makes the same network and stream of namespaces. There the machine's own two
+//! processors do all the work; here only the protocol decides. Called by lib and by tests; calls
+//! simulator and plot.
 
 use serde::Serialize;
 use weft_srd::random::Random;

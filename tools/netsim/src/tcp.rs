@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The baseline: one flow, one path, cumulative acknowledgements, slow start, AIMD, fast
-//! retransmit, a time-out of at least 200 ms. It behaves like TCP NewReno (RFC 5681, 6582, 6298)
-//! where that matters for loss and fairness.
+//! retransmit, a time-out of at least 200 ms. In all that matters for loss and fairness it behaves
+//! like TCP NewReno (RFC 5681, 6582, 6298).
 //!
-//! Called by host. Sequences count packets, not bytes.
+//! Called by host. Sequence numbers count packets, not bytes.
 
 /// Bytes of a baseline header without IP: TCP with time stamps.
 pub const HEADER_BYTES: u64 = 32;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A two-level leaf-spine network without oversubscription: which links there are, and which of
-//! them a packet takes.
+//! A two-level leaf-spine network without oversubscription: its links, and the links that a packet
+//! passes.
 //!
-//! Called by fabric. Links are numbered: hosts up, hosts down, leaves up, spines down.
+//! Called by fabric. Links are numbered in this order: hosts up, hosts down, leaves up, spines
+//! down.
 
 use weft_srd::random::Random;
 

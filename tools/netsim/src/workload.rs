@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which host sends what to whom and after what, and how long it would take at best. Called by
+//! Which host sends what to whom and after what, and the shortest possible time for it. Called by
 //! scenario.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who shares a link with others takes a fair part of it, and leaves one (srd-protocol 10.10).
+//! A flow that shares a link takes a fair part of it, and leaves the others theirs (srd-protocol
+//! 10.10).
 
 use weft_netsim::bottleneck::{Bottleneck, Sender, Shares};
 use weft_netsim::rival::Control;

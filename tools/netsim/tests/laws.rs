@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Small networks with every invariant checked at every event, and the aims of the design at a size
-//! that is fast to test.
+//! Small networks in which every invariant is checked at every event, and the goals of the design
+//! at a size that is fast to test.
 
 use weft_netsim::options::Options;
 use weft_netsim::scenario::{Report, run};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The classes: sizes and published results. Specified by the NAS Parallel Benchmarks (NPB 3.4),
-//! all of it.
+//! The classes: sizes and published results. All of them are specified by the NAS Parallel
+//! Benchmarks (NPB 3.4).
 //!
 //! Read by ft and is.
 

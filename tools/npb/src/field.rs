@@ -2,9 +2,9 @@
 //! A field of complex numbers in slabs over the ranks, and its Fourier transforms.
 //!
 //! Called by ft; calls rustfft for one dimension and MPI_Alltoall for the transposition. In space a
-//! rank has whole planes, `[z][y][x]` with a part of z; in frequency it has whole columns,
-//! `[z][y][x]` with a part of y. What is sent to one rank lies together, so that one copy on the
-//! side of space is all that the transposition needs besides the exchange.
+//! rank has whole planes, `[z][y][x]` with a part of z. In frequency it has whole columns,
+//! `[z][y][x]` with a part of y. All data for one rank lie together. So besides the exchange, the
+//! transposition needs only one copy, on the space side.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! FT: the solution of a diffusion equation by a forward transform and, for each time step, a
-//! factor per frequency and a transform back.
+//! FT: solves a diffusion equation. It makes one forward transform; then each time step multiplies
+//! by a factor per frequency and transforms back.
 //!
-//! Called by npb; calls field. Source: RNR-94-007, section 2.7, and the formula of NPB for its
+//! Called by npb; calls field. Source: RNR-94-007, section 2.7, and NPB's formula for the number of
 //! operations.
 
 use std::f64::consts::PI;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! IS: ranks of keys, by buckets that are exchanged so that each rank has all keys of a range.
+//! IS: ranks keys (finds each key's position in sorted order). The keys are exchanged by buckets,
+//! so that each rank has all keys of a range.
 //!
-//! Called by npb. Source: RNR-94-007, section 2.8; each iteration changes two keys, ranks all, and
-//! verifies five ranks; the keys are sorted at the end and compared. The exchange is an allreduce
-//! of bucket sizes, an alltoall of counts and an alltoallv of keys.
+//! Called by npb. Each iteration changes two keys, ranks all, and verifies five ranks; at the end
+//! the keys are sorted and compared. The exchange is an allreduce of bucket sizes, an alltoall of
+//! counts and an alltoallv of keys. Source: RNR-94-007, section 2.8.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The two kernels by name, and among how many ranks each can be divided.
+//! The two kernels by name, and the numbers of ranks that each can run on.
 //!
 //! Called by everything else in this crate and by `weft bench`.
 

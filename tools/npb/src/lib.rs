@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench ft` and `weft bench is`: the kernels FT and IS of the NAS Parallel Benchmarks, whose
-//! time is in MPI_Alltoall(v).
+//! `weft bench ft` and `weft bench is`: the kernels FT and IS of the NAS Parallel Benchmarks, which
+//! spend their time in MPI_Alltoall(v).
 //!
-//! FT solves a differential equation by three-dimensional Fourier transforms, IS
-//! sorts whole numbers. Both generate the benchmark's exact data and verify their results with the
-//! values that it publishes.
+//! FT solves a differential equation by three-dimensional Fourier transforms; IS sorts whole
+//! numbers. Both generate the benchmark's exact data and verify their results with its published
+//! values.
 //!
 //! In the order of a run:
 //! - [`class`]: the published sizes and results
 //! - [`random`]: the benchmark's generator of random numbers
 //! - [`ft`], on slabs of a [`field`]; [`is`]
-//! - [`output`]: the benchmark's layout, or JSON lines as those of the other benchmarks
+//! - [`output`]: the benchmark's layout, or JSON lines like those of the other benchmarks
 //!
 //! Written from the specification: Bailey and others, "The NAS Parallel Benchmarks", RNR-94-007,
 //! and the published verification values.

@@ -2,8 +2,8 @@
 //! The NAS Parallel Benchmarks' generator: x' = 5^13 x mod 2^46, as fractions of 2^46.
 //!
 //! Called by ft and is. Source: Bailey and others, "The NAS Parallel Benchmarks", RNR-94-007,
-//! section 2.3. Whole numbers of 64 bits give the same values as the double precision arithmetic
-//! there, since products are needed modulo 2^46 alone.
+//! section 2.3. The source uses double precision. Whole numbers of 64 bits give the same values,
+//! since products are needed only modulo 2^46.
 
 /// Specified: 5^13.
 pub const MULTIPLIER: u64 = 1_220_703_125;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the ranks put together of one row: percentiles, medians, whether all bytes were right.
+//! Figures of a row that the ranks compute together: percentiles, medians, whether all bytes were
+//! right.
 //!
 //! Called by the benchmarks between sizes, never inside a timed loop; calls allreduce.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What every benchmark does, one size at a time, and the row that it answers with.
+//! The trait of every benchmark: measures one size at a time and returns a row.
 //!
 //! The files of pt2pt, collective and one_sided implement [`Benchmark`]; runner calls it through
 //! pace, and format prints the rows.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Benchmarks of collectives: every collective in every form, by one measurement for each form.
+//! Benchmarks of collectives: every collective in every form. Each form has one measurement.
 //!
 //! Made by runner through [`make`]. A benchmark is a prepared collective of weft-mpi and the
-//! [`contents`] that it moves; blocking and persistent ones are timed here, non-blocking ones by
+//! [`contents`] that it moves. Blocking and persistent ones are timed here, non-blocking ones by
 //! [`overlap`].
 
 mod compute;

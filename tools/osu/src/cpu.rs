@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Processor time of this rank, all its threads together.
+//! Processor time of this rank, of all its threads together.
 //!
-//! Called by pace around the measurement of a size. Source: getrusage(2). What the kernel does for
-//! the network in interrupts counts where it accounts that to the process.
+//! Called by pace around the measurement of a size. Source: getrusage(2). The kernel's network work
+//! in interrupts counts only if the kernel charges it to the process.
 
 use nix::sys::resource::{UsageWho, getrusage};
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a benchmark is: its name, what it measures, who takes part, and its defaults.
+//! The description of a benchmark: its name, what it measures, which ranks take part, and its
+//! defaults.
 //!
-//! Data only: the catalogue lists descriptions, options checks a command line against one, format
-//! prints its title, and runner has the family that it belongs to make it.
+//! Data only. The catalogue lists descriptions, options checks a command line against one, format
+//! prints its title, and runner makes the benchmark through its family.
 
 use crate::one_sided::access::Access;
 use crate::one_sided::synchronise::Synchronisation;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Headers and rows: as OSU 7.5 prints them, as OSU 5.6 prints them, or as JSON lines.
 //!
-//! Called by runner on rank 0. The text forms are read by other people's parsers, so every space
-//! counts: first column 10 wide, left-aligned; figures 18 wide with 2 digits; iterations 12 wide.
+//! Called by runner on rank 0. Other people's parsers read the text forms, so every space counts:
+//! first column 10 wide, left-aligned; figures 18 wide with 2 digits; iterations 12 wide.
 
 use crate::benchmark::{Overlap, Row};
 use crate::description::{Description, Helpers, Measure};

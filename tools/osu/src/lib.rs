@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The benchmarks of `weft bench` with the options and output of the OSU micro-benchmarks.
 //!
-//! They run inside an MPI job, on whichever MPI started it (weft-mpi finds it), so that one binary
-//! yields comparable figures for all of them. Options, defaults and output lines are those of OSU
-//! 7.5, so that parsers of today (ReFrame, Ramble) read them. The code is written from the
-//! description of what those benchmarks do.
+//! They run inside an MPI job, on the MPI that started it (weft-mpi finds it). So one binary
+//! measures all MPIs, and their figures are comparable. Options, defaults and output lines are
+//! those of OSU 7.5, so today's parsers (ReFrame, Ramble) can read them. The code is written from
+//! the description of what those benchmarks do.
 //!
 //! In the order of a run:
 //! - [`description`]: what a benchmark is: name, title, family, defaults; [`catalogue`]: the list
@@ -15,13 +15,13 @@
 //! - `pace`: fewer iterations where a size would take too long
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on
 //!   size, iteration and rank
-//! - `agree`: figures of a row that the ranks put together
+//! - `agree`: figures of a row that the ranks compute together
 //! - `format`: rows as OSU 7.5 text, OSU 5 text or JSON lines
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading
-//! between them. Options that need single iterations (-c, -z, -f) time each one, which adds the
-//! cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic one and not
-//! MPI_Wtime, so that all MPIs are measured with the same ruler.
+//! between them. Options that need single iterations (-c, -z, -f) time each one; this adds the cost
+//! of a clock reading (some 20 ns) to each. The clock is the system's monotonic one and not
+//! MPI_Wtime, so that all MPIs are measured with the same clock.
 #![forbid(unsafe_code)]
 
 mod agree;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Benchmarks of one-sided communication: put, get and the atomic accesses, with each way of making
-//! a window and of saying when an access has ended.
+//! Benchmarks of one-sided communication: put, get and the atomic accesses, with each method to
+//! make a window and each method to complete an access.
 //!
-//! Made by runner through [`make`]; [`access`] knows the accesses and their contents,
-//! [`synchronise`] the order of calls. A window is made anew for each size, as long as the size
-//! needs. Source: the description of OSU's one-sided benchmarks.
+//! Made by runner through [`make`]; [`access`] has the accesses and their contents, [`synchronise`]
+//! the order of calls. Each size has a new window of the length that it needs. Source: the
+//! description of OSU's one-sided benchmarks.
 
 pub mod access;
 pub mod synchronise;

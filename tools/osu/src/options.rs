@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command line of one benchmark: OSU's options as written, then checked and completed with the
-//! benchmark's defaults.
+//! The command line of one benchmark: OSU's options as the user wrote them, checked, and completed
+//! with the benchmark's defaults.
 //!
-//! Called by runner through [`parse`]; the result, [`Settings`], is what everything else looks at.
-//! Source: the option tables of OSU 7.5. Options of ours beyond OSU's are --osu-format and --json.
+//! Called by runner through [`parse`]; all other modules read the result, [`Settings`]. Source: the
+//! option tables of OSU 7.5. --osu-format and --json are our own options.
 
 use crate::description::{Description, LARGE_MESSAGE_BYTES, Measure};
 use clap::{CommandFactory, Parser};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Keeps a message size within the time that it may take (`--size-time`), by fewer iterations.
+//! Limits the time of a message size (`--size-time`) by fewer iterations.
 //!
-//! Called by runner for each size; calls the benchmark. What a size will take is told from the one
-//! before it, which has half its bytes; before the first one a few iterations are tried. All ranks
-//! agree on it, for they must repeat as often. With more ranks than cores an iteration can take a
-//! thousand times as long as with as many, so that fixed numbers of iterations either take minutes
-//! or say little.
+//! Called by runner for each size; calls the benchmark. The size before, which has half the bytes,
+//! tells how long this one will take; before the first size a few iterations are tried. All ranks
+//! agree on the number, because they must repeat equally often. With more ranks than cores an
+//! iteration can take a thousand times as long as otherwise. A fixed number of iterations would
+//! then take minutes, or be too small to say much.
 
 use crate::benchmark::{Benchmark, Row};
 use crate::cpu;

@@ -3,7 +3,7 @@
 //! compares every byte.
 //!
 //! Called by the benchmarks when validating. Every 8 bytes come from a bijective mix of their
-//! position and the message's own seed, so a stale, shifted, truncated or misdelivered message
+//! position and the message's own seed. So a stale, shifted, truncated or misdelivered message
 //! differs in nearly every byte.
 
 use weft_ranks::mix::{STEP, mix};

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Benchmarks between pairs of ranks.
 //!
-//! Made by runner through [`make`]. What is repeated: [`ping_pong`], [`window`], or the same by
-//! [`persistent`] messages, with a [`partner`]. What is made of the times: [`latency`] and
-//! [`bandwidth`] of two ranks, [`multi_latency`] and [`message_rate`] of several [`pairs`], and
-//! [`threads`] or beside child [`processes`].
+//! Made by runner through [`make`]. The modules:
+//!
+//! - what is repeated: [`ping_pong`], [`window`], or the same by [`persistent`] messages, with a
+//!   [`partner`]
+//! - two ranks: [`latency`] and [`bandwidth`]
+//! - several [`pairs`]: [`multi_latency`] and [`message_rate`]
+//! - several [`threads`], or ranks with child [`processes`]
 
 pub(crate) mod bandwidth;
 pub(crate) mod latency;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `init` and `hello`: how long MPI_Init takes, and a program that only starts.
 //!
-//! Called by runner instead of its loop over sizes. init's time is that of MPI_Init alone, without
-//! finding and opening the library, which a directly linked program has behind it when it starts;
-//! the loader's work is in neither.
+//! Called by runner instead of its loop over sizes. init's time is that of MPI_Init alone. It does
+//! not contain the time to find and open the library; a directly linked program does that before it
+//! starts. The loader's work is in neither.
 
 use crate::description::Startup;
 use crate::format::version;

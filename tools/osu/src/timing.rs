@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The timed loops, the same for every benchmark: warm up, time, and check what arrived when asked
-//! to.
+//! The timed loops, the same for every benchmark: warm up, time, and check the received bytes if
+//! asked.
 //!
 //! Called by the benchmarks through [`time`] and [`time_with_barriers`]; calls their [`Exercise`].
-//! The loops allocate nothing: samples go into room made before. Source: the loop shapes of OSU
-//! 7.5.
+//! The loops allocate nothing: samples go into memory that was allocated before. Source: the loop
+//! shapes of OSU 7.5.
 
 use std::time::Instant;
 use weft_mpi::{Communicator, Result};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Figures that the ranks put together after a measurement.
+//! Figures that the ranks compute together after a measurement.
 //!
 //! Called by the benchmarks between sizes, never inside a timed loop; calls allreduce.
 

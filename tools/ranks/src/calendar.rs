@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Seconds since 1970 as a date and a time of day, UTC.
 //!
-//! Called by compare's page and by ior's output, each of which writes them in its own form. Source:
-//! Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
+//! Called by compare's page and by ior's output; each formats them in its own way. Source: Hinnant,
+//! "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
 
 /// A moment, to the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What every program that runs as several ranks needs, whatever it measures.
+//! The common part of all programs that run as several ranks, whatever they measure.
 //!
-//! - [`session`]: from the arguments to the exit code, with MPI's begin and end between
-//! - [`refusal`]: why it does not run, or ends; one rank speaks for all
+//! - [`session`]: from the arguments to the exit code, with MPI's begin and end
+//! - [`refusal`]: why a program does not run, or ends; one rank prints it for all
 //! - [`mod@say`]: a line on stderr, in one piece
-//! - [`agree`]: figures that the ranks put together
+//! - [`agree`]: figures that the ranks compute together
 //! - [`calendar`]: dates for the outputs
 //! - [`mod@mix`]: numbers spread over 64 bits, for contents that are checked
 #![forbid(unsafe_code)]

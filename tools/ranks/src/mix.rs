@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A number spread over all 64 bits, for contents that differ wherever what they stand for differs.
+//! Spreads a number over all 64 bits, so that different numbers give contents that differ
+//! everywhere.
 //!
 //! Called by the contents of messages (osu) and of files (ior). Source: the finaliser of SplitMix64
 //! (Steele, Lea, Flood 2014).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a program of ranks does not run, or ends: a text for the user and an exit code, said by one
-//! rank for all where all know it.
+//! Why a program of ranks does not run, or ends: a text for the user and an exit code. If all ranks
+//! know the reason, one rank prints it for all.
 //!
 //! Called by everything that runs as one of several ranks.
 

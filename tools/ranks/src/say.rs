@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a rank says on stderr, each line in one write(2). The launcher joins what the ranks write
-//! as it comes, and `eprintln!` writes a line piece by piece, so that lines of two ranks would be
+//! Prints lines of a rank on stderr, each in one write(2). `eprintln!` writes a line in several
+//! pieces, and the launcher joins the ranks' output as it comes, so lines of two ranks would be
 //! mixed.
 //!
-//! Called by whatever runs as one of several ranks. What is one process uses `eprintln!`.
+//! Called by programs that run as one of several ranks. Programs of one process use `eprintln!`.
 
 use std::fmt::Arguments;
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Jobs that accounting (slurmdbd) knows. Many clusters have none; then sacct fails, and no task
-//! is known from here.
+//! Jobs that Slurm's accounting (slurmdbd) knows. Many clusters have no accounting; then sacct
+//! fails, and this module finds no tasks.
 //!
 //! Called by `tasks.rs`. Source: sacct(1), --parsable2.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Slurm's commands: run, and their answers read as text.
+//! Runs Slurm's commands, and reads their answers as text.
 //!
 //! Called by every module that asks Slurm for something.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `NAME=VALUE` pairs, as scontrol prints them on one line and records have them one a line.
+//! `NAME=VALUE` pairs. scontrol prints them on one line; records have one pair per line.
 //!
 //! Used by `partition.rs` and `record.rs`.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `weft jobs`: a list of jobs with their state and exit code, for people or as JSON.
 //!
-//! Called by `weft`; `tasks.rs` knows the jobs.
+//! Called by `weft`; gets the jobs from `tasks.rs`.
 
 use std::ffi::OsString;
 use std::io::{self, Write};

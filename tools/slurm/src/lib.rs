@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Jobs under Slurm: `weft submit`, `weft jobs`, `weft logs`, `weft cancel` and `weft wait`.
-//! Slurm schedules; here is no daemon and no database.
+//! Jobs under Slurm: `weft submit`, `weft jobs`, `weft logs`, `weft cancel` and `weft wait`. Slurm
+//! schedules; Weft has no daemon and no database.
 //!
-//! A job on its way in, in the order of the modules:
+//! The modules for a job that is submitted, in their order:
 //!
 //! - `arguments`: what the user writes; `pass_through`: options of sbatch among it.
-//! - `wish`: the job that is meant, from a job file and the options.
+//! - `wish`: the job that the user wants, from a job file and the options.
 //! - `command`: Slurm's commands and their version; `fields` reads their answers.
 //! - `partition`: what a partition allows.
-//! - `submit`: all of this together; the script itself is `weft_job::sbatch`, how ranks start
-//!   `weft_launch::slurm_start`.
+//! - `submit`: all of this together; the script itself is `weft_job::sbatch`, and
+//!   `weft_launch::slurm_start` starts the ranks.
 //!
-//! And what became of it:
+//! The modules for a job that was submitted:
 //!
 //! - `task`: one task of a job, its state and exit code; `job_id`: its number.
 //! - `queue`: what the controller knows, `accounting`: what sacct knows, `record`: what the job

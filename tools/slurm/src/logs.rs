@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft logs`: what a job wrote to its output.
+//! `weft logs`: prints the output of a job.
 //!
-//! Called by `weft`. The file is the one that the job itself found when it began (`record.rs`),
-//! else the one that Slurm names.
+//! Called by `weft`. The job itself records the file of its output when it begins (`record.rs`). If
+//! there is no record, the file that Slurm names is taken.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a partition allows. A job that can never begin there is refused before it is queued: Slurm
-//! itself would let it wait for ever (slurm.conf(5), EnforcePartLimits=NO).
+//! What a partition allows. A job that can never start there is refused before it is queued,
+//! because Slurm itself would let it wait for ever (slurm.conf(5), EnforcePartLimits=NO).
 //!
 //! Called by `submit.rs`. Source: scontrol(1), `show partition --oneliner`.
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Options of sbatch among those of `weft submit`: they go into the script as they are.
+//! Options of sbatch among those of `weft submit`: they go into the script unchanged.
 //!
-//! Called by `submit.rs` with what clap does not know. Source: sbatch(1) of Slurm 22.05 to 25.11.
+//! Called by `submit.rs` with the words that clap does not know. Source: sbatch(1) of Slurm 22.05
+//! to 25.11.
 
 use std::ffi::OsString;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Jobs that the controller knows: those that wait and run, and those that ended some minutes ago
+//! Jobs that the controller knows: those that wait or run, and those that ended some minutes ago
 //! (slurm.conf(5), MinJobAge).
 //!
 //! Called by `tasks.rs`. Source: squeue(1), --Format.

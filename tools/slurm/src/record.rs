@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The small files in which a job says when it began and how it ended, and `weft submit` what it
-//! submitted: docs/slurm.md, "Records", version 1. They stand in where Slurm has no accounting and
-//! has forgotten the job.
+//! Records: small files in which a job writes when it began and how it ended, and `weft submit`
+//! what it submitted (docs/slurm.md, "Records", version 1). They help where Slurm has no accounting
+//! and has forgotten the job.
 //!
 //! Written by the script (`weft_job::sbatch`) and by `submit.rs`; read by `tasks.rs` and `logs.rs`.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft submit`: checks the job against what the cluster has, writes its batch script and gives
-//! it to sbatch.
+//! `weft submit`: checks whether the cluster can run the job, writes its batch script and gives it
+//! to sbatch.
 //!
 //! Called by `weft`. The job comes from `wish.rs`, the script from `weft_job::sbatch`.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One task of a job: a job that is no array has one. What Slurm, accounting and the job's own
-//! record say of it comes together here.
+//! One task of a job; a job that is not an array has one task. This module puts together what
+//! Slurm, accounting and the job's own record say about it.
 //!
 //! Made by `queue.rs`, `accounting.rs` and `record.rs`; shown by `jobs.rs`, waited for by
 //! `wait.rs`. Source of the states: squeue(1), "JOB STATE CODES".

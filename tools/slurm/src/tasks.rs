@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What became of jobs, from whoever knows: the controller first, then accounting, then the
-//! records that the jobs wrote.
+//! The state of jobs, from three sources: first the controller, then accounting, then the records
+//! that the jobs wrote.
 //!
 //! Called by `jobs.rs`, `wait.rs`, `logs.rs` and `cancel.rs`.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft wait`: until jobs have ended, with their exit code.
+//! `weft wait`: waits until jobs have ended, and returns their exit code.
 //!
-//! Called by `weft` and by `submit.rs`; asks `tasks.rs` again and again, ever less often.
+//! Called by `weft` and by `submit.rs`; asks `tasks.rs` again and again, at growing intervals.
 
 use std::ffi::OsString;
 use std::thread;

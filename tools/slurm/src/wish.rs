@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The job that is to be submitted: a job file, and the options that win over it.
+//! The job to submit: a job file, and the options, which have precedence over it.
 //!
 //! Called by `submit.rs`. Nothing here asks Slurm.
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How sure a median, a ratio or a geometric mean of ratios is: intervals between order statistics,
-//! with their true confidence.
+//! Confidence intervals of a median, a ratio or a geometric mean of ratios. Their ends are order
+//! statistics, and their confidence is exact.
 //!
-//! Called by compare, app and figures. Of n independent values each lies below the true median with
-//! probability 1/2, however they are distributed. So the interval from the k-th least to the k-th
-//! greatest misses the median with probability 2 P(B < k), where B is binomial with n and 1/2: this
-//! is exact, and it is the confidence that is reported. k is the greatest that leaves at least
-//! [`CONFIDENCE`]; where no k does, the interval is the whole range and its confidence is less.
-//! Every figure here is therefore made a median over rounds first: ratios are taken within rounds,
-//! for what disturbs one run of a round disturbs its neighbours as well. Source: David and
+//! Called by compare, app and figures.
+//!
+//! - Each of n independent values lies below the true median with probability 1/2, however the
+//!   values are distributed.
+//! - So the interval from the k-th least to the k-th greatest value misses the median with
+//!   probability 2 P(B < k), where B is binomial with n and 1/2. This is exact, and gives the
+//!   reported confidence.
+//! - k is the greatest for which the confidence is at least [`CONFIDENCE`]. If there is no such k,
+//!   the interval is the whole range and its confidence is lower.
+//!
+//! Therefore every figure here is first made a median over rounds. Ratios are taken within rounds,
+//! because a disturbance of one run of a round also disturbs its neighbours. Source: David and
 //! Nagaraja, "Order Statistics", 2003, 7.1.
 
 use super::{median, sort};

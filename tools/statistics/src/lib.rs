@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Medians and percentiles, and what follows from them.
+//! Medians and percentiles, and the statistics that build on them.
 //!
 //! Called by the benchmarks for -z (nearest rank, as OSU does) and by compare (interpolated).
 //! Source: Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996: types 1 and 7.
-//! - [`interval`]: how sure a median or a ratio is
-//! - [`spread`]: values far from the rest, and how many repetitions a spread asks for
+//!
+//! - [`interval`]: the confidence interval of a median or a ratio
+//! - [`spread`]: values far from the rest, and how many repetitions a spread needs
 //! - [`speed`]: whether the machine kept its speed
 #![forbid(unsafe_code)]
 

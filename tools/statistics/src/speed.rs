@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether the machine kept its speed: small known tasks, timed beside every run, and which runs
-//! they cast doubt on.
+//! Whether the machine kept its speed: small known tasks are timed beside every run, and their
+//! times show which runs are doubtful.
 //!
-//! Called by compare with what its calibration measured. A virtual core that moves, a frequency
-//! that drops or a neighbour that wakes up changes how long copying memory or handing a cache line
-//! to another core takes, whoever is measured next. Only these times decide whether a run counts;
-//! the figure that the run measured is not looked at.
+//! Called by compare with the times of its calibration. A virtual core that moves, a frequency that
+//! drops, or a neighbour that wakes up changes the time of copying memory, or of handing a cache
+//! line to another core. This affects whichever run is being measured. Only these times decide
+//! whether a run counts; the figure that the run measured is not looked at.
 
 use super::{Summary, median};
 use serde::{Deserialize, Serialize};

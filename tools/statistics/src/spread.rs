@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Values far from the rest, and how many repetitions a spread asks for.
+//! Values far from the rest (outliers), and how many repetitions a spread needs.
 //!
-//! Called by compare. Values far away are counted and shown, never dropped: medians do not need it,
-//! and a rule that looks at the figure to decide whether the figure counts would favour somebody.
-//! Source: Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993; Kenney and Keeping,
-//! "Mathematics of Statistics", 1962, 14.7 for the deviation of a median.
+//! Called by compare. Outliers are counted and shown, never dropped. Medians do not need it, and a
+//! rule that looks at a figure to decide whether it counts could favour one side. Source: Iglewicz
+//! and Hoaglin, "How to Detect and Handle Outliers", 1993; Kenney and Keeping, "Mathematics of
+//! Statistics", 1962, 14.7 for the deviation of a median.
 
 use super::median;
 

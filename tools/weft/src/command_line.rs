@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The whole command line of `weft` in one definition: `main.rs` parses only the first word, and
-//! each tool the words behind it.
+//! The whole command line of `weft` in one definition. `main.rs` parses only the first word; each
+//! tool parses the words behind it.
 //!
 //! Called by `completions.rs` and `manual.rs`, so that no tool, option or benchmark is named twice.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `weft completions`: what a shell completes behind `weft`. It is made from the definitions that
-//! parse the words, so it knows each tool, option, benchmark and variable that there is.
+//! parse the command line, so it knows every tool, option, benchmark and variable.
 
 use std::io::{self, Write};
 

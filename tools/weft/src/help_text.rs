@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The text behind the options of `--help`, taken apart: tables with a heading, and prose.
-//! Called by `manual.rs`; pure.
+//! Splits the text behind the options of `--help` into tables with a heading, and prose. Called by
+//! `manual.rs`; pure.
 
 /// A piece of the text between empty lines.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft manual`: the manual pages, one for `weft` and one for each tool, from the definitions that
-//! parse the words. Called by `packaging/dist.sh`; uses `command_line.rs` and `help_text.rs`.
+//! `weft manual`: the manual pages, one for `weft` and one for each tool, made from the definitions
+//! that parse the command line. Called by `packaging/dist.sh`; uses `command_line.rs` and
+//! `help_text.rs`.
 //!
-//! Names, options and defaults are clap_mangen's work. The text behind the options (`after_help`)
-//! is laid out for a terminal; here it becomes sections as man-pages(7) has them.
+//! clap_mangen writes names, options and defaults. The text behind the options (`after_help`) is
+//! laid out for a terminal; here it becomes sections as in man-pages(7).
 
 use std::fs;
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft mount`: becomes `weft-mount`, which is a program of its own, since it alone stands on
-//! AWS's SDK. Called by `main.rs`.
+//! `weft mount`: replaces itself with `weft-mount`, which is a program of its own because only it
+//! uses AWS's SDK. Called by `main.rs`.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the documents tell a user to type: each command and each option must be there. The pages
-//! are README.md, ARCHITECTURE.md, CONTRIBUTING.md and docs/*.md; decisions and the lab tell of
-//! their day. What is there is read from `--help`.
+//! The commands and options that the documents tell a user to type: each must exist. The pages are
+//! README.md, ARCHITECTURE.md, CONTRIBUTING.md and docs/*.md. ADRs and lab pages are not checked,
+//! because they describe their day. `--help` says which commands and options exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

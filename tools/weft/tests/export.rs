@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft export` as a user sees it: each target's text and notes, and what is refused. Whether the
-//! other systems take the texts is for tests/exports.
+//! `weft export` as a user sees it: each target's text and notes, and what is refused.
+//! tests/exports checks whether the other systems accept the texts.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

@@ -2,7 +2,7 @@
 //! `weft run` as a user sees it, with a launcher that is only a shell script: exit codes, signals,
 //! time limit, labels, reports, refusals.
 //!
-//! Needs no MPI. What the settings do inside real MPIs is tried in tests/mpi.
+//! Needs no MPI. tests/mpi tests what the settings do inside real MPIs.
 
 #[path = "run/exit_code.rs"]
 mod exit_code;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Drawings hold what the figure holds, whatever the figures are.
+//! A drawing holds everything that its figure holds, whatever the values are.
 
 use super::*;
 use proptest::prelude::*;

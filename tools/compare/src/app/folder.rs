@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The folder of a run: what is written there, the tools that work in it, what a run left.
+//! The folder of a run: the files that are written there, the tools that work in it, the files that
+//! a run left.
 //!
 //! Called by the programs, job and rounds.
 

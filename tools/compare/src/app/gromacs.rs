@@ -3,8 +3,8 @@
 //! and constraints.
 //!
 //! Called through program. With -reprod the energies are deterministic for a number of ranks, so
-//! all digits must be the same; it keeps the domains from being balanced while running. Source: the
-//! GROMACS manual, "gmx solvate", "gmx grompp", "gmx mdrun", "gmx energy".
+//! all digits must be the same; -reprod also turns off the balancing of domains during the run.
+//! Source: the GROMACS manual, "gmx solvate", "gmx grompp", "gmx mdrun", "gmx energy".
 
 use super::folder::{helper, left, write};
 use super::program::{Measured, Outcome, Program, Size};

@@ -2,8 +2,9 @@
 //! HPC Challenge: linear solver, matrix transpose, random updates, Fourier transform, latency and
 //! bandwidth, each with its own check.
 //!
-//! Called through program. It measures times inside, so no digits are compared; every check that it
-//! makes must hold in every run. Source of the input's lines: the package's own example and README.
+//! Called through program. The output contains times, so digits are not compared; but each of the
+//! program's own checks must pass in every run. Source of the input's lines: the package's own
+//! example and README.
 
 use super::folder::{left, write};
 use super::program::{Measured, Outcome, Program, Size};

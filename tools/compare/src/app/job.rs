@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One run in a folder of its own, with all that it says kept there.
+//! One run in a folder of its own, which keeps all of the run's output.
 //!
 //! Called by rounds; starts `weft run`, which starts the MPI job and ends it when it takes too
 //! long.

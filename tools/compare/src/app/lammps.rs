@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! LAMMPS: a Lennard-Jones solid that melts. Each step exchanges the atoms near the borders; every
-//! few steps lists are rebuilt and atoms migrate.
+//! LAMMPS: a Lennard-Jones solid that melts. Each step exchanges the atoms near the borders. Every
+//! few steps LAMMPS rebuilds its lists and atoms migrate to other ranks.
 //!
 //! Called through program. The trajectory is deterministic for a number of ranks, so all printed
 //! digits must be the same. Source of the input's words and the log's form: the LAMMPS

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All runs, the transports in turn, and whether their results agree.
 //!
-//! Called by app; calls job for each run. A run that fails is told and the others go on without it;
-//! after a second failure its transport is left alone.
+//! Called by app; calls job for each run. A failed run is reported, and the other runs go on. After
+//! a second failure its transport is not run again.
 
 use super::arguments::{Entrant, Settings};
 use super::folder::copy;

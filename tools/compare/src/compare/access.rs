@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a job comes to its place: what stands before `weft run`, and which options it is given.
+//! How a job is started on its hosts: the command before `weft run`, and the options that it gets.
 //!
 //! Called by compare, which keeps the testbeds up while it measures; asked by plan and launches.
 

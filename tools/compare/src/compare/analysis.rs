@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From runs to figures: medians and means with their confidence.
 //!
-//! Called by compare once measuring is over; read by ratio, table, reach, thresholds, files and
-//! pages. Which runs count is said by selection.
+//! Called by compare when measuring is over; read by ratio, table, reach, thresholds, files and
+//! pages. selection decides which runs count.
 
 use super::configuration::{Configuration, Workload};
 use super::record::Record;

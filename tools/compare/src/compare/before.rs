@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What came of measuring this build of Weft beside another (`--before`).
+//! The result of measuring this build of Weft beside another (`--before`).
 //!
 //! Called by table, caveats, pages and files; reads ratio.
 

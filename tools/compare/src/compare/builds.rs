@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which `weft` starts what, where this build is measured beside another (`--before`).
+//! Which build's `weft` starts which run, where two builds are compared (`--before`).
 //!
 //! Called by plan and launches.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a reader must know before believing a comparison: too few rounds, excluded runs, doubtful
-//! series, and how often intervals hold what is known to be true.
+//! series, and how often the intervals contain a value that is known to be true.
 //!
 //! Called by table, files and pages.
 

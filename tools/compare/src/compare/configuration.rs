@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is compared (an MPI over a transport, set up in some way) and in what (a benchmark with
-//! ranks and hosts).
+//! A configuration is what is compared: an MPI over a transport, set up in some way. A workload is
+//! what it runs: a benchmark with its ranks and hosts.
 //!
-//! Called by plan, record and everything that reads them. A transport may carry a variant behind a
-//! `+`: `weft+plain` is Weft as a plain mpirun would use it (`weft run --plain`: no shared heap, no
-//! rules for collectives), `native+again` is the native transport once more under another name, to
-//! try whether intervals hold as often as they say, `native+pause` waits as ranks over Weft do
-//! (`weft run --yield pause`), and `weft+before` is Weft of another build.
+//! Called by plan, record and everything that reads them. A transport may have a variant behind a
+//! `+`:
+//!
+//! - `weft+plain`: Weft as a plain mpirun would use it (`weft run --plain`: no shared heap, no
+//!   rules for collectives)
+//! - `native+again`: the native transport once more under another name, to test whether intervals
+//!   hold as often as they say
+//! - `native+pause`: the native transport waits as ranks over Weft do (`weft run --yield pause`)
+//! - `weft+before`: Weft of another build
 
 use super::place::Place;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The two cores that two ranks run on: their caches, and the known tasks that show their speed.
 //!
-//! Called by environment for the description and by compare beside every run. The launcher binds
-//! ranks to cores in the order of the affinity mask, so the first two cores of it are looked at.
-//! Source for the caches: sysfs (Linux, Documentation/ABI/testing/sysfs-devices-system-cpu). The
-//! hand-over is that of two threads that answer each other through one cache line.
+//! Called by environment for the description, and by compare beside every run. The launcher binds
+//! ranks to cores in the order of the affinity mask, so these are the mask's first two cores. In
+//! the hand-over task two threads answer each other through one cache line. Source for the caches:
+//! sysfs (Linux, Documentation/ABI/testing/sysfs-devices-system-cpu).
 // structure: allow atomics because two threads hand a cache line to each other; that is what is
 // measured
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The processor time that messages cost, beside that of the same MPI's own transport.
 //!
-//! Called by reach, table, files and pages; reads analysis and ratio. A rank that waits by looking
-//! again and again spends its processor's time, so that a latency costs what it takes, and the time
-//! of a stream says more.
+//! Called by reach, table, files and pages; reads analysis and ratio. A rank that waits by polling
+//! uses processor time while it waits. So in a latency test the processor time is about the latency
+//! itself, and the processor time of a stream says more.
 
 use super::analysis::{Analysis, for_each};
 use super::configuration::{Configuration, Workload};

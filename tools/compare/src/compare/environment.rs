@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The machine and the moment that figures belong to.
+//! Describes the machine, and its state when the figures were measured.
 //!
 //! Called by compare before the first run; kept in the journal and shown by pages. Sources:
 //! proc(5), sysfs (Linux, Documentation/ABI/stable/sysfs-devices-system-cpu,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files that a comparison leaves beside its journal: summary, CSV, JUnit, the picture, the
+//! The files that a comparison writes beside its journal: summary, CSV, JUnit, the picture, the
 //! page.
 //!
 //! Called by compare at the end, also when some runs failed; calls pages. docs/report.md describes

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The file to which every run is appended as it ends, one JSON object a line: what is in it
-//! survives whatever happens next.
+//! The journal: every run is appended to this file as soon as it ends, one JSON object per line. So
+//! an interrupted comparison keeps its runs.
 //!
-//! Called by compare. Read back to go on with a comparison (--resume), to write the reports anew
-//! (--render), and to compare with an earlier one (--previous).
+//! Called by compare. The journal is read back to continue a comparison (--resume), to write the
+//! reports again (--render), and to compare with an earlier one (--previous).
 
 use super::arguments::MOST_ROUNDS;
 use super::environment::Environment;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How `weft run` starts the runs of a comparison: what it is told, and what it makes of it.
+//! How `weft run` starts the runs of a comparison: its options, and the command that it makes of
+//! them.
 //!
-//! Called by plan and app. The transports of one MPI are told the same but for the transport; a
-//! test (tests/compare) holds the whole lines and environments against each other.
+//! Called by plan and app. The transports of one MPI get the same options except for the transport;
+//! a test (tests/compare) compares the complete command lines and environments.
 
 use super::access::{Access, Testbeds};
 use super::builds::Builds;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The rounds of a comparison: every run takes its turn, the machine's speed beside it, and goes
-//! into the journal at once.
+//! The rounds of a comparison. Each run takes its turn, the machine's speed is measured beside it,
+//! and both go into the journal at once.
 //!
-//! Called by compare; calls run. What fails is recorded with its message and does not end the rest.
+//! Called by compare; calls run. A failed run is recorded with its message; the other runs go on.
 // structure: allow atomics because a signal handler may only set a flag
 
 use super::configuration::Run;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The comparison as a page: what it comes to, curves for every benchmark, every goal, the machine,
-//! how to repeat it.
+//! The comparison as a page: the result in short, curves for every benchmark, every goal, the
+//! machine, and how to repeat the comparison.
 //!
-//! Called by files; fills report's figures and tables from analysis and reach. `pages/` holds the
-//! parts.
+//! Called by files; fills the figures and tables of weft-chart from analysis and reach. `pages/`
+//! holds the parts.
 
 mod curves;
 mod machine;

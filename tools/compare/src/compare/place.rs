@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the ranks of a job run: on this machine, on hosts that are there, or on the hosts of a
-//! testbed that weft makes.
+//! Where the ranks of a job run: on this machine, on named hosts, or on the hosts of a testbed that
+//! weft makes.
 //!
-//! Named by the command line, kept in the journal, read by plan and everything that is written.
+//! Set by the command line, kept in the journal, read by plan and by all reports.
 
 use crate::testbed::network::Network;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which MPIs and transports are here, and every run of a round with its command line.
 //!
-//! Called by compare once; asks `weft run --dry-run` whether each combination could start, so that
-//! what is missing is left out with the reason before the clock runs.
+//! Called by compare once. It asks `weft run --dry-run` whether each combination could start. A
+//! combination that cannot start is left out with its reason before measuring begins.
 
 use super::access::{Access, Testbeds};
 use super::arguments::Settings;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ratios of configurations: to their baseline, to the best of all others, and what both measured
-//! in the rounds that they share.
+//! Ratios of a configuration: to its baseline, to the best of all others, and the figures of both
+//! from the rounds that they share.
 //!
-//! Called by reach, thresholds, table, files and pages; reads analysis. A ratio is the median of
-//! the ratios round by round, of runs' median blocks and, beside it, of runs' means: a block hides
-//! what happens once in a run, such as a choice between two ways that is tried out, and the mean
-//! holds it. The figures printed beside a ratio are from the same rounds, so that dividing them
-//! gives about the ratio.
+//! Called by reach, thresholds, table, files and pages; reads analysis. Each ratio is computed
+//! round by round, and its median is reported. There are two kinds: of the runs' median blocks, and
+//! of the runs' means. A median block hides what happens once in a run, for example when two
+//! methods are tried out; the mean contains it. The figures printed beside a ratio are from the
+//! same rounds, so that dividing them gives about the ratio.
 
 use super::analysis::{Analysis, Figures, for_each};
 use super::configuration::{AGAIN, Configuration, Workload};

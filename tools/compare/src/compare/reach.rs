@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The goals of Weft inside a node, and how far it is: every size against the best of all others
-//! and against each MPI's native transport, and the shortest and the longest message against what
-//! the hardware allows.
+//! The goals of Weft inside a node, and how far each is reached. Every size is compared with the
+//! best of all others and with each MPI's native transport; the shortest and the longest message
+//! are also compared with what the hardware allows.
 //!
 //! Called by table, files and pages. The goals are this project's own (chosen): nothing slower than
-//! the best there is, and clearly faster on average. Each is held against the ratio of medians and
-//! against that of means.
+//! the best there is, and clearly faster on average. Each goal is checked against the ratio of
+//! medians and against the ratio of means.
 
 use super::analysis::Analysis;
 use super::analysis::Figures;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Everything that a comparison found out, as it is kept: the machine, what takes part, every run.
+//! Everything that a comparison measured, as it is kept: the machine, the configurations, every
+//! run.
 //!
-//! Filled by compare, kept by journal, read by analysis and by everything that is written.
-//! docs/report.md describes the fields.
+//! Filled by compare, kept by journal, read by analysis and by all reports. docs/report.md
+//! describes the fields.
 
 use super::configuration::{Configuration, Run, Workload};
 use super::environment::Environment;

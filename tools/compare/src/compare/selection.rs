@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which runs count: all but those during which the machine had another speed than usual.
+//! Which runs count: all runs except those during which the machine had another speed than usual.
 //!
-//! Called by analysis once measuring is over; read by caveats, files and pages. The figure that a
-//! run measured is never looked at for that. Where so many runs would fall out that fewer than half
-//! of the rounds remain, all are kept and the series is called doubtful.
+//! Called by analysis when measuring is over; read by caveats, files and pages. The selection never
+//! looks at the figure that a run measured. If fewer than half of the rounds would remain, all runs
+//! are kept and the series is called doubtful.
 
 use super::configuration::{Configuration, Workload};
 use super::record::{Record, Turn};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The comparison as text for a terminal: for each MPI Weft beside its native transport, then every
-//! goal and how it stands.
+//! goal and whether it is reached.
 //!
-//! Called by compare; reads analysis, ratio and reach. All figures are in the page and the files;
-//! here is a choice of sizes.
+//! Called by compare; reads analysis, ratio and reach. This table shows some sizes only; the page
+//! and the files have all figures.
 
 use super::analysis::Analysis;
 use super::before;

@@ -2,8 +2,9 @@
 //! The slowest messages: p99 and p99.9 of latencies between hosts, beside those of the same MPI's
 //! own transport.
 //!
-//! Called by table, files and pages; reads analysis. Plan asks the benchmarks for them ([`WANTED`])
-//! where a reading of the clock for each message is small beside the message.
+//! Called by table, files and pages; reads analysis. Plan asks the benchmarks for these percentiles
+//! ([`WANTED`]) only where reading the clock for each message takes little time compared to the
+//! message.
 
 use super::analysis::{Analysis, Figures};
 use super::configuration::{Configuration, Workload};

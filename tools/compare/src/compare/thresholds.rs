@@ -3,8 +3,8 @@
 //! integration.
 //!
 //! Called by compare. docs/report.md specifies the file. A limit is crossed when the whole
-//! confidence interval lies beyond it, unless the rule asks for the figure itself; a rule for which
-//! nothing was measured is crossed too, so that nothing passes by being absent.
+//! confidence interval lies beyond it, unless the rule asks for the figure itself. A rule for which
+//! nothing was measured also counts as crossed, so that a missing measurement cannot pass.
 
 use super::analysis::Analysis;
 use super::configuration::{Configuration, Workload};

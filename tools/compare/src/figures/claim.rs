@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Published numbers, and what stands in their place on this machine.
+//! Published numbers beside the numbers that were measured on this machine.
 //!
 //! Filled by list and called by figures: the table below each figure has both columns.
 

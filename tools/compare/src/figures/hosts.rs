@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Figures from two hosts of a testbed, joined by four equal-cost paths that the kernel picks: what
-//! losses and a path that fails do to Weft and to TCP.
+//! Figures from two hosts of a testbed, joined by four equal-cost paths; the kernel picks the path.
+//! They show how losses and a path that fails change Weft and TCP.
 //!
 //! Called by figures. Each configuration has a run per round, in turn.
 

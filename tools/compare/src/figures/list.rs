@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All figures, in the order of the page: where each effect was published, with what numbers, and
-//! what is done here.
+//! All figures, in the order of the page: where each effect was published, with which numbers, and
+//! what is measured here.
 //!
 //! Read by figures. The sources are public: two pages and a talk of AWS's, a page of the AWS HPC
 //! Blog on libfabric's Peer API, one on Mountpoint, and a paper on Cross Memory Attach. Where a

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A figure from a benchmark with several settings of the provider, in turn.
 //!
-//! Called by figures; starts runs through compare's run. Curves are medians over the rounds with
-//! tenth and ninetieth percentile, ratios are paired by round with their interval.
+//! Called by figures; starts runs through compare's run. Curves are medians over the rounds, with
+//! the tenth and the ninetieth percentile. Ratios are paired by round and have an interval.
 
 use super::settings::Settings;
 use super::study::{Measured, Study, Variant};

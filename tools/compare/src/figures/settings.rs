@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The command line of `weft bench figures`.
 //!
-//! Read by figures; each kind of figure looks at what concerns it.
+//! Read by figures; each kind of figure reads the options that concern it.
 
 use super::list::STUDIES;
 use clap::Parser;

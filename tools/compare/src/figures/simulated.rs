@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A figure from a scenario of `weft sim`.
 //!
-//! Called by figures; starts `weft sim --json` and draws when the last message was there, as bars.
+//! Called by figures; starts `weft sim --json` and draws as bars when the last message arrived.
 
 use super::study::{Simulated, Study};
 use crate::error::Error;

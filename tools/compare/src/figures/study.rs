@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a figure is made of: the published effect, its claims, and what is done here.
+//! The parts of a figure: the published effect, its claims, and what is measured here.
 //!
 //! Filled by list; read by all other modules of figures.
 

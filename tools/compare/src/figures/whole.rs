@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A figure from a whole program with two settings of the provider, in turn: bars of what the
-//! program itself reports.
+//! A figure from a whole program with two settings of the provider, in turn: bars of the figure
+//! that the program itself reports.
 //!
 //! Called by figures; starts `weft bench app --json`, which prepares the input once, runs the turns
-//! and sees that the results agree.
+//! and checks that the results agree.
 
 use super::settings::Settings;
 use super::study::{Study, Variant, Whole};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The network of a testbed, as a person writes it: `direct,mtu=1500` or
+//! The network of a testbed, as a user writes it: `direct,mtu=1500` or
 //! `paths=4,rate=500mbit,loss=1`.
 //!
-//! Read by the command line of compare; turned into options of tests/testbed/testbed.sh by testbed.
-//! Written out again it names every value, and so it names the testbed in all reports.
+//! Read by the command line of compare; testbed turns it into options of tests/testbed/testbed.sh.
+//! Written out again it has every value, and this text names the testbed in all reports.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is written, and whether it came back: words of 8 bytes that depend on who writes, on the
-//! seed and on the place in the file.
+//! The contents of files, and the check of what was read: words of 8 bytes that depend on the
+//! writing task, the seed and the position in the file.
 //!
-//! Called by phase, outside the timed calls. The words are our own; like IOR's, they tell a block
-//! of another task, of another place or of another run from the right one.
+//! Called by phase, outside the timed calls. The words are our own. Like IOR's, they show whether a
+//! block comes from another task, another position or another run.
 
 use weft_ranks::mix::mix;
 

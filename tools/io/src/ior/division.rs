@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which task moves which bytes of which file, and in which order.
 //!
-//! Called by phase. Pure. Segment s of task r lies at `s * block * tasks + r * block` of a shared
-//! file, at `s * block` of its own.
+//! Called by phase. Pure. Segment s of task r begins at `s * block * tasks + r * block` in a shared
+//! file, and at `s * block` in a file of its own.
 
 use fastrand::Rng;
 

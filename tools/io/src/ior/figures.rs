@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The times of all tasks put together, by IOR's formulas.
+//! Puts the times of all tasks together, by IOR's formulas.
 //!
 //! Called by phase (rows) and report (summaries). Pure. Times are seconds since a barrier that all
 //! tasks left together.

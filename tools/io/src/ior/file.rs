@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One file of a test, through POSIX calls: whole transfers at given places, or a sentence that
-//! says why not.
+//! One file of a test, through POSIX calls: whole transfers at given offsets. An error is a
+//! sentence for the user.
 //!
-//! Called by phase. open(2) with O_DIRECT wants aligned memory, places and lengths; the memory is
+//! Called by phase. open(2) with O_DIRECT needs aligned memory, offsets and lengths; the memory is
 //! weft-mpi's page-aligned buffer.
 
 use std::fs::{File, OpenOptions};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A test that ran, with its rows, and what they come to.
+//! A test that ran, with its rows and its summary.
 //!
 //! Filled by report; printed by text and json.
 

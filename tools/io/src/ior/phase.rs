@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One access of everything: each task opens, moves and closes; the times meet on every task.
+//! One pass over all files: each task opens, moves its bytes and closes. Then every task gets the
+//! times of all.
 //!
-//! Called by ior; calls division, content, file and figures. Clocks are each task's own monotonic
-//! one, set to zero when a barrier ends, so that tasks on several hosts are comparable to within
-//! the time that a barrier takes.
+//! Called by ior; calls division, content, file and figures. Each task uses its own monotonic clock
+//! and sets it to zero when a barrier ends. So the times of tasks on several hosts are comparable
+//! to within the duration of a barrier.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where results go: rank 0 writes them as they come, as text or CSV, or as one JSON object at the
-//! end.
+//! Writes the results: rank 0 writes each as it comes, as text or CSV, or all of them at the end,
+//! as one JSON object.
 //!
-//! Called by ior; calls text, csv and json. Text and CSV are flushed line by line, so that what was
-//! measured stays when a rank dies.
+//! Called by ior; calls text, csv and json. Text and CSV are flushed after each line, so earlier
+//! results remain when a rank dies.
 
 use std::fs::File;
 use std::io::{self, Write};

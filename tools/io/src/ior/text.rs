@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! IOR's text output, line by line.
 //!
-//! Called by report. Pure; the layouts are specified by what IOR prints, so that its parsers read
+//! Called by report. Pure. The layouts are those that IOR prints, so that its parsers can read
 //! them.
 
 use std::fmt::Write;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One task's work on items: POSIX calls on one path after the other, or a sentence that says why
-//! not.
+//! One task's work on items: POSIX calls on one path after the other. An error is a sentence for
+//! the user.
 //!
-//! Called by phase, between two readings of the clock; calls tree for names. Nothing is allocated
-//! for an item but its path.
+//! Called by phase, between two readings of the clock; calls tree for names. For an item only its
+//! path is allocated.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;

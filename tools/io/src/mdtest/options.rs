@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! mdtest's command line: the options that were written, set one after the other on a test, which
-//! is then checked as a whole.
+//! mdtest's command line: sets the given options on a test one after the other, and then checks the
+//! test as a whole.
 //!
-//! Called by mdtest. What is not offered is refused with a sentence, never ignored.
+//! Called by mdtest. An option that is not offered is refused with a sentence, never ignored.
 
 use crate::command_line::{self, Entry, Takes, bad, spelled, whole};
 use crate::ior::size;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One iteration on all tasks: the phases in turn, timed, and put together.
+//! One iteration on all tasks: runs the phases in turn, times them, and puts the times together.
 //!
-//! Called by mdtest; calls items and tree. A task that fails says why, and takes part in the
-//! agreement that ends the phase, so that all tasks end together and what was measured before
-//! stays.
+//! Called by mdtest; calls items and tree. A task that fails says why, and still takes part in the
+//! agreement that ends the phase. So all tasks end together and earlier results remain.
 
 use std::cell::Cell;
 use std::ops::Range;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where results go: rank 0 writes them as they come, as text, or as one JSON object at the end.
+//! Writes the results: rank 0 writes each as it comes, as text, or all of them at the end, as one
+//! JSON object.
 //!
-//! Called by mdtest; calls text and json. Text is flushed line by line, so that what was measured
-//! stays when a rank dies.
+//! Called by mdtest; calls text and json. Text is flushed after each line, so earlier results
+//! remain when a rank dies.
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! mdtest's text output, line by line.
 //!
-//! Called by report. Pure; the layouts are specified by what mdtest 4.0 prints, so that its parsers
+//! Called by report. Pure. The layouts are those that mdtest 4.0 prints, so that its parsers can
 //! read them.
 
 use crate::ior::text::entry;

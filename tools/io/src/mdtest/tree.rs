@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The tree of folders, the items in it, and who works on which.
+//! The tree of folders, the items in it, and which task works on which.
 //!
-//! Called by options (is it possible), phase and report. Pure. Folders are numbered level by level
-//! from 0; the children of folder f are f*b+1 to f*b+b, as in a heap with b children.
+//! Called by options (to check whether the tree is possible), phase and report. Pure. Folders are
+//! numbered level by level from 0; the children of folder f are f*b+1 to f*b+b, as in a heap with b
+//! children.
 
 use crate::mdtest::test::{Shape, Sharing, Test};
 use fastrand::Rng;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A map of another system's file, whose fields are taken one by one; the others are listed.
+//! A map of another system's file. Its fields are taken one by one; those that were not taken are
+//! listed.
 
 use std::cell::RefCell;
 

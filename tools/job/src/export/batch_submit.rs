@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What AWS Batch wants to know when a job is submitted: the JSON of SubmitJob.
+//! The request that submits a job to AWS Batch: the JSON of SubmitJob.
 //!
 //! Called by `export.rs`. Source: the API reference of AWS Batch, SubmitJob.
 

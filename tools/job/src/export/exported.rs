@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What comes of an export: the text, and what is not in it.
+//! The result of an export: the text, and the fields that are not in it.
 //!
 //! Made by the files of the targets; shown by `export.rs`.
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What becomes of a job's buckets in containers: `weft run --mount` mounts them there, which takes
-//! a privileged container, so that has to be said.
+//! A job's buckets in containers: `weft run --mount` mounts them there. This needs a privileged
+//! container, so the export says so.
 //!
 //! Called by `batch.rs` and `pods.rs`. Sources: fuse(4); capabilities(7), CAP_SYS_ADMIN for
 //! mount(2); the API references of AWS Batch, ContainerProperties, and of Kubernetes,
-//! SecurityContext, neither of which has a right to mount that is less than `privileged`.
+//! SecurityContext. Neither system has a right to mount that is less than `privileged`.
 
 use clap::Args;
 

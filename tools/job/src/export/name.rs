@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A name for the job that another system takes.
+//! Changes a job's name so that the other system accepts it.
 
 use super::exported::Notes;
 use crate::job::Job;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What both of Kubeflow's ways share: the options, the pods' containers and their /dev/shm.
+//! The common part of both Kubeflow targets: the options, the pods' containers and their /dev/shm.
 //!
 //! Called by `mpi_job.rs` and `train_job.rs`. Sources: the API reference of Kubernetes, PodSpec;
 //! its documentation, "Volumes", emptyDir, and "Define Dependent Environment Variables" for `$`.

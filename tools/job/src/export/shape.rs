@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How many nodes and ranks a job has, from whichever of its fields say so.
+//! How many nodes and ranks a job has, from those of its fields that say so.
 
 use std::collections::BTreeMap;
 

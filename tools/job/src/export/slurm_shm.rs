@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Slurm's own ways to a /dev/shm of a given size for each job: files for the administrator.
+//! Slurm's own methods to give each job a /dev/shm of a chosen size: files for the administrator.
 //!
 //! Called by `export.rs`. Sources: namespace.yaml(5) of Slurm 26.05; job_container.conf(5) of
 //! 24.11; src/plugins/job_container/tmpfs of 22.05 to 25.05, which mounts /dev/shm without a size
-//! when InitScript has ended.
+//! after InitScript has ended.
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all targets are told: the job file, and where the text goes.
+//! The arguments that all targets have: the job file, and where the text goes.
 //!
-//! A part of each target's words.
+//! Part of each target's command line.
 
 use std::path::PathBuf;
 

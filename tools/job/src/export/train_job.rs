@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A TrainJob of Kubeflow Trainer 2, with the TrainingRuntime that it needs: the runtime says that
-//! MPI starts it, and gives the pods their /dev/shm.
+//! A TrainJob of Kubeflow Trainer 2, with the TrainingRuntime that it needs. The runtime says that
+//! MPI starts the job, and gives the pods their /dev/shm.
 //!
 //! Called by `export.rs`. Source: kubeflow/trainer, pkg/apis/trainer/v1alpha1, and its runtimes for
 //! MPI in manifests/base/runtimes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The `weft run` that another system is to start: what it is told of the job.
+//! The command line of the `weft run` that the other system starts.
 //!
-//! `convert/weft_run.rs` reads these words back.
+//! `convert/weft_run.rs` reads this command line back.
 
 use crate::job::Job;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The commands of a script: the record, the environment, the key, the ranks, another attempt.
+//! The commands of a script: the record, the environment, the key, the start of the ranks, the next
+//! attempt.
 
 use crate::job::Job;
 use crate::sbatch::directives;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a batch script is made of. Written out by `directives.rs` and `body.rs`.
+//! The parts of a batch script. Written out by `directives.rs` and `body.rs`.
 
 use crate::fault::Fault;
 use crate::job::Job;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Work for the processor while a collective is in flight, with tests of the collective in between.
 //!
-//! Called by overlap. The work is a product of a small matrix and a vector, which stays in the
-//! first-level cache, repeated until the time is over.
+//! Called by overlap. The work multiplies a small matrix and a vector, which stay in the
+//! first-level cache, again and again until the time is over.
 
 use std::time::{Duration, Instant};
 use weft_mpi::Result;

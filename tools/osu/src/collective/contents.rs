@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each collective is given and what must come out of it, byte by byte.
+//! The input of each collective, and the output that it must give, byte by byte.
 //!
 //! Called by the exercises when validating. Collectives that move data carry pattern's messages,
-//! each with its own contents by size, iteration, sender and receiver; reductions carry sums.
+//! whose contents depend on size, iteration, sender and receiver; reductions carry sums.
 
 use super::neighbours::Grid;
 use super::sums::Sum;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A prepared collective with its contents: what the measurements of collectives repeat.
+//! A prepared collective with its contents. The measurements of collectives repeat it.
 //!
 //! Called by collective and overlap; calls weft-mpi's prepared collectives.
 

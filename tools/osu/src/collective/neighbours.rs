@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who is whose neighbour in the neighbourhood collectives: -N cart:DIMENSIONS:RADIUS.
+//! Which ranks are neighbours in the neighbourhood collectives: -N cart:DIMENSIONS:RADIUS.
 //!
-//! Called by runner, which makes the communicator, and by contents. The ranks are laid out in a
-//! grid that is as square as its dimensions allow and closed in every one; the neighbours of a rank
-//! are all others within the radius along one dimension.
+//! Called by runner, which makes the communicator, and by contents. The ranks form a grid that is
+//! as square as its dimensions allow and periodic in each of them. The neighbours of a rank are all
+//! other ranks within the radius along one dimension.
 
 use weft_ranks::refusal::BadOption;
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Non-blocking collectives: how long one takes by itself, how long together with work of the same
-//! length, and how much of the communication the work has hidden.
+//! Non-blocking collectives: how long one takes alone, how long together with work of the same
+//! length, and how much of the communication the work hides.
 //!
-//! Made by collective. Two passes for each size. The first starts the collective and waits: the
-//! pure communication. The second starts it, works for as long as the first pass took (with -t
-//! calls of MPI_Test in between) and waits. Source: the description of OSU's non-blocking
-//! collectives; the formula is [`overlap_percent`].
+//! Made by collective. Each size has two passes:
+//!
+//! - The first starts the collective and waits. This is the pure communication.
+//! - The second starts it, works for as long as the first pass took (with -t calls of MPI_Test in
+//!   between), and waits.
+//!
+//! Source: the description of OSU's non-blocking collectives; the formula is [`overlap_percent`].
 
 use super::compute::Work;
 use super::exchange::Exchange;

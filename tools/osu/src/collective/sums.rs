@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What ranks give to a sum and what must come out: small whole numbers, whose sum is exact in
-//! every type.
+//! The input of each rank to a sum, and the result that it must give: small whole numbers, whose
+//! sum is exact in every type.
 //!
 //! Called by contents, for reductions, and by one_sided, for accumulations.
 

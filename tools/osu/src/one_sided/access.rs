@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The accesses, and what they must leave behind in the window and in the local buffers.
+//! The accesses, and the contents that they must leave in the window and in the local buffers.
 //!
-//! Called by one_sided. Put and get carry pattern's messages; the atomic ones add or swap small
-//! whole numbers, with contents that change from one iteration to the next.
+//! Called by one_sided. Put and get carry pattern's messages. The atomic accesses add or swap small
+//! whole numbers, which change from one iteration to the next.
 
 use crate::collective::sums::{Sum, encode};
 use crate::pattern::{self, Message};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! In which order the calls that begin and end accesses come, for each way to synchronise.
+//! The order of the calls that begin and end accesses, for each synchronisation method.
 //!
 //! Called by one_sided inside the timed loop; calls weft-mpi's windows. Source: OSU's -s option.
 

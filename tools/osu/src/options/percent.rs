@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A percentile of -z. Called by options; format prints it, agree computes with it.
 //!
-//! OSU takes whole numbers. Of a hundred thousand round trips the worst that matter lie beyond the
-//! last of those, so up to three decimals are taken too; whole ones read and print as OSU's.
+//! OSU takes whole numbers. With a hundred thousand round trips the slowest ones that matter lie
+//! beyond the 99th percentile, so up to three decimals are allowed. Whole numbers are read and
+//! printed as OSU does.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The options that only some benchmarks have: checked against the benchmark, so that none is
-//! silently without effect.
+//! The options that only some benchmarks have. They are checked against the benchmark, so that no
+//! option is ignored silently.
 //!
 //! Called by options.
 

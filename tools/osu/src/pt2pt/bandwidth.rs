@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `bw`: rank 0 sends windows of messages, each answered once. `bibw`: both ranks send windows at
-//! once, and the figure counts both directions.
+//! `bw`: rank 0 sends windows of messages, and each window is answered once. `bibw`: both ranks
+//! send windows at once, and the figure counts both directions.
 //!
 //! Made by pt2pt, called by runner. Rank 0's clock counts. MB = 10^6 bytes.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `latency`: half the time of a message to the other rank and back.
 //!
-//! Made by pt2pt, called by runner. Rank 0's clock counts. With -f, the extremes are those of
-//! single iterations: with one pair there is nothing else to spread over.
+//! Made by pt2pt, called by runner. Rank 0's clock counts. With -f, the minimum and the maximum are
+//! those of single iterations, because one pair has no other spread.
 
 use crate::agree;
 use crate::benchmark::{Benchmark, Row};

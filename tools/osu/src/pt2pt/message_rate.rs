@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `mbw_mr`: the bandwidth of several pairs at once, added up, and the messages per second that it
-//! means.
+//! `mbw_mr`: the total bandwidth of several pairs at once, and the messages per second.
 //!
 //! Made by pt2pt, called by runner. The time is the mean over the sending ranks.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Several pairs of ranks at once: what multi_latency and message_rate share.
+//! Several pairs of ranks at once: the common part of multi_latency and message_rate.
 //!
 //! Called by those two; calls timing with an exchange of each pair.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A rank's place in its pair, and the tags of what the two exchange.
+//! A rank's place in its pair, and the tags of the pair's messages.
 //!
 //! Called by the other files of pt2pt.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `latency_persistent`, `bw_persistent` and `bibw_persistent`: the same exchanges as latency, bw
-//! and bibw, with messages that are prepared once for a size and then started again and again.
+//! and bibw. Their messages are prepared once for a size and then started again and again.
 //!
 //! Made by pt2pt; the figures are latency's and bandwidth's, the calls weft-mpi's persistent
 //! messages.

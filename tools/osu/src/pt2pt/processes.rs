@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `latency_mp`: latency while each rank has child processes, which were forked after MPI was
-//! initialised and only sleep.
+//! `latency_mp`: latency while each rank has child processes. They were forked after MPI was
+//! initialised, and only sleep.
 //!
-//! Called by pt2pt; the exchange is latency's. It shows whether an MPI and its transport bear a
-//! fork: memory that is shared with children on write, and handles that children inherit.
+//! Called by pt2pt; the exchange is latency's. It shows whether an MPI and its transport work after
+//! a fork, when a write to memory that the child shares makes a copy and the child inherits
+//! handles.
 
 use crate::benchmark::{Benchmark, Row};
 use crate::options::Settings;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `latency_mt`: the latency between threads of two ranks, all of which call MPI at once.
 //!
-//! Made by pt2pt, called by runner. Rank 0 has the sending threads, rank 1 the receiving ones; each
-//! exchange is one message there and one back, thread r of n does every n-th exchange. The figure
-//! is half the mean time of an exchange over all sending threads, so that it compares with latency;
-//! OSU's is this times the number of sending threads.
+//! Made by pt2pt, called by runner. Rank 0 has the sending threads, rank 1 the receiving ones. Each
+//! exchange is one message there and one back; thread r of n does every n-th exchange. The figure
+//! is half the mean time of an exchange over all sending threads, so it can be compared with
+//! latency. OSU's figure is this one times the number of sending threads.
 
 use super::latency::spread_of;
 use crate::agree;

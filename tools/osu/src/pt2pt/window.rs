@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A window of messages in flight and an answer: what bandwidth and message rate repeat, and,
-//! without the answer, both directions at once.
+//! A window of messages in flight, then an answer: the exchange that bandwidth and message rate
+//! repeat. For both directions at once there is a window without the answer.
 //!
 //! Called by timing; calls a scope of isend and irecv.
 

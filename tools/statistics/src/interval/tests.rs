@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of the intervals: known confidences, how often they hold what is true, and properties
-//! that hold for every input.
+//! The laws of the intervals: known confidences, how often they contain the true value, and
+//! properties that hold for every input.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A launcher that is only a shell script: it says that it is Open MPI, and runs the program once
-//! with what it was given in variables.
+//! A launcher that is only a shell script. It says that it is Open MPI, and runs the program once,
+//! with the launcher's options in the environment.
 
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;

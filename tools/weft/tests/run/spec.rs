@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft run --spec` as a user sees it, with a launcher that is only a shell
-//! script.
+//! `weft run --spec` as a user sees it, with a launcher that is only a shell script.
 //!
-//! Needs no MPI. Job files with real MPIs are tried in tests/mpi/suites/spec.sh.
+//! Needs no MPI. tests/mpi/suites/spec.sh tests job files with real MPIs.
 
 use std::process::Output;
 

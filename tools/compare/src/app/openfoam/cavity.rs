@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The lid-driven cavity, laminar: the smallest case, which needs nothing beside the solver.
+//! The lid-driven cavity, laminar: the smallest case. It needs only the solver.
 //!
 //! Called through program. Source: the OpenFOAM user guide, "Lid-driven cavity flow".
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Cases that come with OpenFOAM: pitzDaily, a backward-facing step, and motorBike, a motorcycle in
-//! the wind. Both are turbulent and steady.
+//! Cases that come with OpenFOAM, both turbulent and steady: pitzDaily, a backward-facing step, and
+//! motorBike, a motorcycle in the wind.
 //!
 //! Called through program. The files are copied from Debian's package openfoam-examples on this
-//! machine; only the size of the mesh, the number of iterations and what is written are changed.
-//! The surface of the motorcycle is not in the example that uses it; that of the example on finding
-//! leaks is taken. Source: the OpenFOAM user guide, "snappyHexMesh", "foamDictionary", "Numerical
-//! schemes".
+//! machine. Changed are only the size of the mesh, the number of iterations and which results are
+//! written. The motorBike example does not contain the motorcycle's surface; it is taken from the
+//! example on finding leaks. Source: the OpenFOAM user guide, "snappyHexMesh", "foamDictionary",
+//! "Numerical schemes".
 
 use super::super::folder::{copy, helper};
 use super::super::program::{Outcome, Program, Size};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tests of the command line: what is filled in, and what is refused.
+//! Tests of the command line: which defaults are filled in, and which arguments are refused.
 
 use super::*;
 

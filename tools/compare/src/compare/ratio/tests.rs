@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of ratios, and how often their intervals hold 1 where the same is compared with itself.
+//! The laws of ratios, and how often their intervals contain 1 when a configuration is compared
+//! with itself.
 
 use super::*;
 use crate::compare::place::Place;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rules are crossed when they should be, and files that say nothing clear are refused.
+//! Rules are crossed when they should be, and unclear files are refused.
 
 use super::*;
 use crate::compare::record::tests::filled;
