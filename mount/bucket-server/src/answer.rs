@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Answers: status, headers, and a body that is made while it is sent. Faults of bodies happen
-//! here: broken off, a bit turned over.
+//! Answers: status, headers, and a body that is made while it is sent. The faults of bodies are
+//! made here too: a body that breaks off, or has a wrong bit.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

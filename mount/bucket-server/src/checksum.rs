@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The checksums that clients may send along and ask for, and how those of parts become that of the
-//! whole. Source: "Checking object integrity" in the Amazon S3 User Guide.
+//! The checksums that clients may send and ask for, and how the checksum of the whole object is
+//! made from those of its parts. Source: "Checking object integrity" in the Amazon S3 User Guide.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Takes `aws-chunked` bodies apart: pieces with their lengths and, where they are signed, their
+//! Decodes `aws-chunked` bodies: chunks with their lengths and, if they are signed, their
 //! signatures, then trailers. Source: "Signature Calculations for the Authorization Header:
 //! Transferring Payload in Multiple Chunks" and "... Including Trailing Headers" in the Amazon S3
 //! API Reference.

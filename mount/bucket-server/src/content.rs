@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bytes of an object: pieces of memory, and pieces of a fixed pattern that take none. Cutting
-//! and joining copy no bytes. Objects of many GiB for benchmarks are pattern from end to end.
+//! The bytes of an object: pieces in memory, and pieces of a fixed pattern that need no memory.
+//! Cutting and joining copy no bytes. Benchmarks' objects of many GiB consist of the pattern alone.
 
 use std::sync::OnceLock;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The control path, `/-/...`: faults and counters while the server runs, and many objects at once.
-//! Requests to it are neither signed nor delayed nor counted. Everything is JSON.
+//! The control path, `/-/...`: changes faults, reads counters and makes many objects at once, while
+//! the server runs. Requests to it are neither signed nor delayed nor counted. Everything is JSON.
 //!
 //! | request | what it does |
 //! |---|---|
-//! | `GET /-/faults` | the settings |
-//! | `POST /-/faults {"first_byte_ms": 30}` | changes those that are named |
-//! | `DELETE /-/faults` | back to those of the start |
-//! | `GET /-/counters` | what was counted |
-//! | `DELETE /-/counters` | counts from zero |
+//! | `GET /-/faults` | returns the settings |
+//! | `POST /-/faults {"first_byte_ms": 30}` | changes the named settings |
+//! | `DELETE /-/faults` | restores the settings of the start |
+//! | `GET /-/counters` | returns the counters |
+//! | `DELETE /-/counters` | sets them to zero |
 //! | `POST /-/objects {...}` | makes synthetic objects: see [`Fill`] |
 //! | `GET /-/state` | how many buckets, objects, uploads, and bytes there are |
 

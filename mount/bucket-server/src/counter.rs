@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Counts what was asked and sent, so that tests can say "in at most 100 lists and no head" and
-//! "with at most 1.3 times the bytes".
+//! Counts requests and sent bytes, so that tests can demand "at most 100 lists and no head" or "at
+//! most 1.3 times the bytes".
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One request from arrival to answer: counted, delayed, made to fail where that was asked for,
+//! One request from arrival to answer. It is counted, delayed, made to fail if a test asks for it,
 //! checked for its signature, and carried out.
 
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What S3 says when it refuses: a code, its HTTP status and a sentence. Every call returns these;
-//! `answer` writes them as XML. Source: "Error responses" in the Amazon S3 API Reference.
+//! S3's errors: a code, its HTTP status and a sentence. Every call returns these; `answer` writes
+//! them as XML. Source: "Error responses" in the Amazon S3 API Reference.
 
 /// One of S3's error codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the server does wrong on purpose, and how slow it is. Settable at start and while running;
-//! draws come from a seed, so that a run can be made again.
+//! The faults that the server makes on purpose, and its speeds. They can be set at the start and
+//! while the server runs. Random draws come from a seed, so that a run can be repeated.
 
 use std::sync::Mutex;
 

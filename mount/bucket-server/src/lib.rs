@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An S3 server for tests and benchmarks: objects in memory, or made from a seed; the calls that a
-//! file system on a bucket needs, with their conditions and checksums; faults and speeds that are
-//! set at will; counters of what was asked. Tests start it as a library, suites and benchmarks as
-//! the command `weft-bucket-server`. Source: the Amazon S3 API Reference.
+//! An S3 server for tests and benchmarks. It has:
 //!
-//! A request goes `server` (connections) to `dispatch` (faults, signature, body) to `calls` (one
-//! file for each group of S3's calls) to `store`, and back as an `answer` through `wire`, which
-//! keeps to the rates. [`Faults`] says what can be set.
+//! - objects in memory, or made from a seed
+//! - the calls that a file system on a bucket needs, with their conditions and checksums
+//! - faults and speeds that can be set
+//! - counters of requests
+//!
+//! Tests start it as a library, suites and benchmarks as the command `weft-bucket-server`. Source:
+//! the Amazon S3 API Reference.
+//!
+//! A request goes from `server` (connections) through `dispatch` (faults, signature, body) and
+//! `calls` (one file for each group of S3's calls) to `store`. It comes back as an `answer` through
+//! `wire`, which limits the rates. [`Faults`] says what can be set.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command `weft-bucket-server`: starts a server, says where it listens, and serves until it is
-//! ended by a signal.
+//! The command `weft-bucket-server`: starts a server, prints its address, and serves until a signal
+//! ends it.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One object: its bytes, its tag, and what was said about it when it was written.
+//! One object: its bytes, its tag, and the metadata that came with the write.
 
 use hyper::HeaderMap;
 use time::OffsetDateTime;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which of S3's calls a request is. The names are S3's own; counters and faults go by them.
+//! Finds which of S3's calls a request is. The names are S3's own; counters and faults use them.
 
 use hyper::Method;
 use serde::{Deserialize, Serialize};

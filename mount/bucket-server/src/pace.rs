@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rates: when the next bytes may move after some have moved. Virtual scheduling: each byte takes
-//! its time from a clock that runs ahead, and whoever is ahead of real time waits.
+//! Rates: after some bytes have moved, says when the next ones may move. Method: virtual
+//! scheduling. Each byte advances a clock, and whoever is ahead of real time waits.
 
 use std::time::{Duration, Instant};
 

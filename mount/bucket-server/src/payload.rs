@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Receives the body of a request in whichever way it is sent, and checks every digest that came
+//! Receives the body of a request in each way that S3 allows, and checks every digest that came
 //! with it.
 
 use base64::Engine;

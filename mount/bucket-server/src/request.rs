@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a request asks for: bucket, key and query taken from the line, and which of S3's calls that
-//! is. Buckets stand in the path (`http://host/bucket/key`), not in the host's name.
+//! What a request asks for: bucket, key and query from the request line, and the S3 call. Buckets
+//! are in the path (`http://host/bucket/key`), not in the host's name.
 
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether a request was signed with the right key, by Signature Version 4 in the header or in the
-//! query. Source: "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API
+//! Checks whether a request was signed with the right key, by Signature Version 4 in the header or
+//! in the query. Source: "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API
 //! Reference.
 
 use hmac::{Hmac, KeyInit, Mac};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all connections of a server share: the store, the faults, the counters, the keys.
+//! The state that all connections of a server share: the store, the faults, the counters, the keys.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The buckets with their objects and unfinished uploads, in memory. Calls lock the whole store for
-//! as long as they look up or replace, never while bytes move.
+//! The buckets with their objects and unfinished uploads, in memory. A call locks the whole store
+//! while it looks up or replaces, but never while bytes move.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A connection that keeps to the rates that are set, and that can end with a reset. Stands between
-//! the socket and the HTTP library.
+//! A connection that limits its rates, and that can end with a reset. It is between the socket and
+//! the HTTP library.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;

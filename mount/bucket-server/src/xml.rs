@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! S3's XML: answers are written element by element, and the two documents that clients send are
-//! read into trees.
+//! S3's XML. Answers are written element by element; the two documents that clients send are read
+//! into trees.
 
 use quick_xml::Reader;
 use quick_xml::escape::{escape, unescape};

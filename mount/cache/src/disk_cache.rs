@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The cache's folder: what is open, what it takes, what leaves it. docs/mount-cache.md, clauses 3
-//! to 5. `mount/files` calls it from threads that may wait.
+//! The folder of the cache: which contents are open, which blocks it accepts, and which it removes.
+//! docs/mount-cache.md, clauses 3 to 5. `mount/files` calls it from threads that may block.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, DirEntry};

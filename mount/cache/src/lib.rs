@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The disk cache of a mount: blocks of contents in files, checked by checksums, kept across
-//! mounts, bounded. The format is docs/mount-cache.md.
+//! The disk cache of a mount: files with blocks of contents. Blocks are checked by checksums and
+//! kept across mounts; the size is limited. The format is docs/mount-cache.md.
 //!
-//! `mount/files` asks it before it asks the store. All calls wait for the disk: they are made on
-//! threads that may wait.
+//! `mount/files` asks it before it asks the store. All calls wait for the disk, so they are made on
+//! threads that may block.
 //!
-//! - [`disk_cache`]: the folder: what is open, what it takes, what leaves it.
+//! - [`disk_cache`]: the folder: which contents are open, which blocks it accepts and removes.
 //! - [`content`]: the two files of one content.
 //! - [`mod@format`]: names, heads and entries as bytes.
 #![forbid(unsafe_code)]

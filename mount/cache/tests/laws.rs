@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the disk cache promises: right bytes or none, whatever became of its files; a bound; that
-//! it is kept.
+//! The promises of the disk cache: it returns the right bytes or none, whatever happened to its
+//! files; its size is limited; and its contents are kept.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Goes on behind the shell: the command starts itself again, waits until that process says that
-//! the folder can be used, and ends with its exit code. Nothing is forked, since threads may not
-//! run by then.
+//! Runs the mount in the background. The command starts itself again as a new process and waits
+//! until that process says that the folder can be used. If the process ends before that, the
+//! command ends with its exit code. Nothing is forked, because a process must have no other threads
+//! when it forks.
 
 use std::env;
 use std::fs::OpenOptions;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // structure: allow file-length because it is one trait of FUSE, call by call
-//! FUSE's calls as calls of `mount/files`. The kernel's threads hand each call to the runtime and
-//! take the next one; whoever has the answer replies.
+//! Translates FUSE's calls into calls of `mount/files`. The kernel's threads hand each call to the
+//! runtime and take the next one; the task that has the answer replies.
 
 use std::ffi::OsStr;
 use std::future::Future;

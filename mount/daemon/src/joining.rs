@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A mount's part in its job: opens the endpoint, asks the other mounts by it, and answers them.
-//! docs/job-cache.md. [`crate::serving`] calls it.
+//! Joins a mount to its job: opens the endpoint, asks the other mounts through it, and answers
+//! them. docs/job-cache.md. [`crate::serving`] calls it.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Open folders as the kernel reads them, with attributes and without. For [`crate::face`].
+//! Open folders in the form in which the kernel reads them, with attributes and without. For
+//! [`crate::face`].
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where messages go: standard error while there is a shell, and behind it a file of
-//! `--log-directory` or the system's log. One line each.
+//! Where messages go: to standard error while there is a shell; in the background to a file of
+//! `--log-directory` or to the system's log. Each message is one line.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

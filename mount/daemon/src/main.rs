@@ -2,13 +2,13 @@
 //! The command `weft-mount`: shows a bucket of S3 as a folder. `weft mount` runs it.
 //!
 //! - [`options`]: the command line.
-//! - [`background`]: goes on behind the shell once the folder can be used.
-//! - [`place`]: whether the folder can be mounted on; clears what a dead mount left.
+//! - [`background`]: runs in the background once the folder can be used.
+//! - [`place`]: whether the folder can be mounted on; removes what a dead mount left.
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
-//! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: what they answer.
+//! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: their answers.
 //! - [`joining`]: the other mounts of a job. [`probing`]: what the store cannot do.
 //! - [`listed`]: open folders as the kernel reads them.
-//! - [`writers`]: what is open for writing, and what could not be published.
+//! - [`writers`]: files that are open for writing, and files that could not be published.
 //! - [`log`]: where messages go.
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The calls that make nodes and change their attributes, between FUSE's words and those of
+//! The calls that make nodes and change their attributes, translated between FUSE and
 //! `mount/files`. For [`crate::face`].
 
 use std::ffi::OsStr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether the folder can be mounted on, and FUSE used. What a mount of ours left that was killed
-//! is cleared away.
+//! Checks whether the folder can be mounted on, and whether FUSE can be used. Removes what a killed
+//! mount of ours left there.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the store cannot do is found when it is mounted, said, and stood in for. [`crate::serving`]
-//! calls it.
+//! When the store is mounted, finds out what it cannot do, reports it, and uses replacements.
+//! [`crate::serving`] calls it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A mount from its first request to its end.
+//! The life of a mount, from its first request to its end.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the kernel is shown: attributes, numbers of errors, the names `.` and `..`. For
+//! The answers that the kernel gets: attributes, numbers of errors, the names `.` and `..`. For
 //! [`crate::face`].
 
 use std::ffi::OsStr;

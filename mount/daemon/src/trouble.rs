@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What keeps a mount from being made: each says the cause, the value and the remedy, and has its
+//! Why a mount cannot be made. Each error says the cause, the value and the remedy, and has its
 //! exit code.
 
 use std::path::PathBuf;

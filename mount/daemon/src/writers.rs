@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is open for writing, and what could not be published. A program that was killed, or that
-//! does not look at what close(2) says, hears nothing of it; who waits for the end of the mount
-//! does.
+//! Files that are open for writing, and files that could not be published. A program that was
+//! killed, or that ignores the result of close(2), does not learn that its file could not be
+//! published. Whoever waits for the end of the mount does.
 //!
-//! Told by [`crate::face`], asked by [`crate::serving`] at the end.
+//! [`crate::face`] reports to this module; [`crate::serving`] asks it at the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};

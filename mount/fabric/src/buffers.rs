@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory that an endpoint reads and writes while nothing else touches it. It is never freed, and
-//! used again; so there are as many buffers as were ever under way at once. [`crate::owner`] has
-//! them.
+//! Memory that an endpoint reads and writes while nothing else touches it. It is never freed, but
+//! used again. So there are as many buffers as were ever in use at once. [`crate::owner`] has them.
 
 use bytes::{Bytes, BytesMut};
 use weft_endpoint::UserBuffer;

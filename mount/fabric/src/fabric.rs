@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Asks another node, and takes what others ask. `mount/daemon` opens it; any thread may call it.
+//! Asks another node, and receives the questions of others. `mount/daemon` opens it; any thread may
+//! call it.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the threads that ask and the thread that has the endpoint say to each other.
-//! [`crate::fabric`] and [`crate::owner`] use it.
+//! What the threads that ask and the endpoint's thread send each other. [`crate::fabric`] and
+//! [`crate::owner`] use it.
 
 use std::fmt;
 use std::io::{self, Write};

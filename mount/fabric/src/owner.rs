@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The thread that has the endpoint: posts what it is told, hands on what comes, and sleeps on the
-//! endpoint's descriptor when there is nothing to do. [`crate::fabric`] starts it.
+//! The thread that has the endpoint. It posts the messages that others give it, passes on those
+//! that arrive, and sleeps on the endpoint's descriptor when there is nothing to do.
+//! [`crate::fabric`] starts it.
 //!
 //! A question is a tagged message with the tag [`QUESTIONS`]; its first 16 bytes name the node that
 //! asks and the tag of the answer (docs/job-cache.md, clause 2).

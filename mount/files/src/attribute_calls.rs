@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The calls on what an object has no place for: chmod, chown, utimensat, symlink, readlink, mknod
-//! and those on extended attributes. [`crate::bucket_files`] holds this; what is changed is written
-//! by [`crate::attribute_sync`].
+//! The calls on attributes that an object store cannot keep: chmod, chown, utimensat, symlink,
+//! readlink, mknod and those on extended attributes. [`crate::bucket_files`] holds this;
+//! [`crate::attribute_sync`] writes the changes.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};

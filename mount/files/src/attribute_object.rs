@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The object of a folder that says what an object store has no place for: modes, owners, times,
+//! The attribute object of a folder. It keeps what an object store cannot: modes, owners, times,
 //! extended attributes, symbolic links and special files. docs/mount-names.md specifies it.
-//! [`crate::known_attributes`] holds what one says, [`crate::attribute_sync`] reads and writes it.
+//! [`crate::known_attributes`] holds the contents of one, [`crate::attribute_sync`] reads and
+//! writes it.
 
 use std::collections::BTreeMap;
 use std::fmt;

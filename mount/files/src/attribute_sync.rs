@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads attribute objects when a listing shows another content than is known, and writes what was
-//! changed here a moment later, all changes of a folder in one request. Two mounts may do that at
-//! once: the condition of the second one's request fails, it reads, and writes its names again.
-//! [`crate::search`], [`crate::folders`] and [`crate::attribute_calls`] call this.
+//! Reads and writes attribute objects. An object is read when a listing shows that its content
+//! changed. Changes made here are written a moment later, all changes of a folder in one request.
+//!
+//! Two mounts may write at once. The condition of the second request then fails; its mount reads
+//! the object and writes its names again. [`crate::search`], [`crate::folders`] and
+//! [`crate::attribute_calls`] call this.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What stat(2) shows of a node. What nobody set is absent: owner and mode are the mount's then.
+//! The attributes of a node, as stat(2) shows them. Attributes that nobody set are absent; then the
+//! mount's owner and mode are shown.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The file system: calls on names and attributes, and the two tables of what is open, which have
-//! calls of their own.
+//! The file system: the calls on names and attributes, and two tables, of open files and of open
+//! folders, which have calls of their own.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls that change names: mkdir, rmdir, unlink, rename. A crash between two requests of a file's
-//! rename leaves both names, never none; a folder's is done by [`crate::renames`].
+//! Calls that change names: mkdir, rmdir, unlink, rename. A crash between the two requests of a
+//! file's rename leaves both names, never none. [`crate::renames`] renames folders.
 //! [`crate::bucket_files`] holds this.
 
 use std::sync::Arc;

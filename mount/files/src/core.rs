@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all calls share: the store, the nodes, the turns of listings. Below [`crate::search`],
-//! [`crate::folders`] and [`crate::open_files`].
+//! The state that all calls share: the store, the nodes, the turns of listings. Below
+//! [`crate::search`], [`crate::folders`] and [`crate::open_files`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};

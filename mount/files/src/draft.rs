@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A file that is being written. Nobody else sees what is written before it is published, whole, at
-//! close(2) or fsync(2); then under the condition that the object is still the one that was opened.
+//! A draft: a file that is being written. Nobody else sees its bytes until the whole file is
+//! published, at close(2) or fsync(2). It is published only if the object is still the one that was
+//! opened.
 //!
-//! All that is written lies in a log on this host ([`crate::staging`]), and can be written again in
-//! any order. Of what is written in order, parts leave while the writer goes on.
-//! [`crate::drafts`] has the table of them, [`crate::open_files`] calls them.
+//! All written bytes lie in a log on this host ([`crate::staging`]). They may be written in any
+//! order, and again. If they are written in order, parts are uploaded while the program still
+//! writes. [`crate::drafts`] has the table of drafts, [`crate::open_files`] calls them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as PlainMutex, PoisonError};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files that are being written, or wait to be published: by the node's number, one draft for
-//! all who have it open. [`crate::open_files`] holds this.
+//! The table of drafts: files that are being written, or wait to be published. All programs that
+//! have a file open share one draft, found by the node's number. [`crate::open_files`] holds this.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What is known of the names in one folder. [`crate::nodes`] holds one of these for each folder.
 //!
-//! A fact says what a name stood for, or that it stood for nothing, at one moment. A listing that
-//! was read to its end is a fact about all names that it does not have. Facts are believed for the
-//! mount's time to live, and those that a listing showed as long as a program reads it, and so long
-//! after: a long listing takes longer than that, and its names would be asked for one by one.
+//! A fact says that at one moment a name stood for a certain thing, or for nothing. A complete
+//! listing is also a fact about all names that are not in it.
+//!
+//! A fact is believed for the mount's time to live. Facts from a listing are believed as long as a
+//! program reads the listing, and for the time to live after that. Otherwise the facts of a long
+//! listing would expire while it is read, and its names would be asked for one by one.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};

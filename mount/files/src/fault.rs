@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a call fails with: a reason that becomes an errno, and the store's error for the log.
+//! Why a call fails: a reason that becomes an errno, and the store's error for the log.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Guesses which keys stand in the middle of what was not listed yet, from the keys that were, so
-//! that several pages can be asked for at once. [`crate::tiling`] uses it. A wrong guess costs
-//! requests and never names.
+//! Guesses the keys in the part of a folder that is not listed yet, from the keys that are. So
+//! several pages can be asked for at once. [`crate::tiling`] uses it. A wrong guess costs requests,
+//! but never loses names.
 //!
-//! Keys become numbers in their order: [`Guess::value`], and numbers become keys again:
-//! [`Guess::key`]. Names are read as numbers of digits that most names have in common:
+//! [`Guess::value`] turns keys into numbers in the same order, and [`Guess::key`] turns numbers
+//! into keys. Names are read as numbers, by the digits that most names have in common:
 //! `f0000017.jpg` has the value 17. Folders of a walk are counted.
 
 use std::sync::Arc;

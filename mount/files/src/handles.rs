@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is open, by the number that the kernel was given. [`crate::folders`] and
-//! [`crate::open_files`] each have one.
+//! Open files or folders by the number (file handle) that the kernel was given. [`crate::folders`]
+//! and [`crate::open_files`] each have one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Files that are open, and whose names are gone: the store keeps a copy under a hidden key, made
-//! inside the store, until the last one closes it. [`crate::open_files`] holds the table.
+//! Open files whose names were removed. The store copies such a file to a hidden key, and keeps it
+//! until the last program closes the file. [`crate::open_files`] holds the table.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The mounts of a job fetch together: bytes, objects and listings from their owners, and answers
-//! for what this node owns. docs/job-cache.md. [`crate::sources`] asks for bytes here,
+//! Makes the mounts of a job fetch together: gets bytes, objects and listings from their owners,
+//! and answers for what this node owns. docs/job-cache.md. [`crate::sources`] asks for bytes here,
 //! [`crate::job_store`] for names.
 
 use std::sync::Arc;

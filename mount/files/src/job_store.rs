@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A store whose names and listings are asked for once in a job: their owners remember them for a
-//! while. docs/job-cache.md. Bytes and changes go straight through; [`crate::sources`] asks owners
-//! for bytes.
+//! A store whose names and listings are asked for once in a job, because their owners remember them
+//! for a while. docs/job-cache.md. Bytes and changes go straight to the store; [`crate::sources`]
+//! asks owners for bytes.
 
 use std::collections::HashMap;
 use std::hash::Hash;

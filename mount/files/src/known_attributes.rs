@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is known of a folder's attribute object, and what was changed here and is not written yet.
-//! [`crate::nodes`] holds one for each folder, [`crate::attribute_sync`] brings it up to date.
+//! The known contents of a folder's attribute object, and the changes made here that are not
+//! written yet. [`crate::nodes`] holds one for each folder, [`crate::attribute_sync`] keeps it up
+//! to date.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};

@@ -1,34 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Objects of a store as files and folders, without a kernel: calls in, calls of `mount/store` out.
-//! `mount/daemon` puts it behind FUSE; tests run it over a store in memory.
+//! Objects of a store as files and folders, without a kernel: calls come in, and calls of
+//! `mount/store` go out. `mount/daemon` connects it to FUSE; tests run it over a store in memory.
 //!
-//! A call goes through these modules:
+//! Calls:
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
-//! - [`folders`]: the calls on open folders; [`open_files`]: those on open files;
-//!   [`copying`]: from one to another.
-//! - [`changes`]: the calls that change names; [`renames`]: folders that get other names;
-//!   [`object_copies`]: objects that the store copies.
+//! - [`folders`]: the calls on open folders; [`open_files`]: those on open files; [`copying`]:
+//!   copies between open files.
+//! - [`changes`]: the calls that change names; [`renames`]: renames of folders; [`object_copies`]:
+//!   objects that the store copies.
+//! - [`attribute_calls`]: the calls on modes, owners, times, extended attributes and links.
+//! - [`core`]: the state that they all share.
+//!
+//! Names:
+//! - [`search`]: finds a name in the store, with as few requests as possible.
+//! - [`nodes`]: inodes. [`facts`]: what is known of each folder's names, and since when.
+//! - [`listing`]: a listing in order; [`tiling`]: which of its pages to ask for at once; [`guess`]:
+//!   where pages may end; [`walks`]: one listing of a whole tree instead of one for each folder.
+//! - [`known_attributes`]: the known attributes in a folder; [`attribute_sync`]: reads and writes
+//!   the folder's [`attribute_object`]. [`turns`]: a lock for each folder.
+//! - [`names`]: which keys are names. [`version`]: one content of a key. [`handles`]: what is open,
+//!   by number.
+//!
+//! Bytes:
 //! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes
 //!   on this host's disk, until they are published.
-//! - [`open_names`]: what becomes of open files when names change; [`hidden`]: those whose names
-//!   are gone.
-//! - [`search`]: finds a name in the store, with as few requests as that takes.
-//! - [`core`]: what they all share.
-//! - [`nodes`]: inodes. [`facts`]: what is known of each folder's names, and since when.
-//! - [`listing`]: a listing in order, and an open folder's; [`tiling`]: which of its pages to ask
-//!   for at once; [`guess`]: where pages may end; [`walks`]: a whole tree's in place of each
-//!   folder's.
-//! - [`attribute_calls`]: the calls on modes, owners, times, extended attributes and links;
-//!   [`known_attributes`]: what is known of those in a folder; [`attribute_sync`]: reads and writes
-//!   the folder's [`attribute_object`]. [`turns`]: one at a time.
-//! - [`reader`]: an open file: in order or here and there, and how far to fetch ahead.
-//! - [`pieces`]: the cache of what was fetched, and what is under way; one fetch for all who wait.
-//! - [`sources`]: where a fetch's bytes come from: the disk, else the store.
-//! - [`job`]: bytes from the other nodes of a job; [`job_store`]: names and listings from them;
-//!   [`owners`]: which node fetches what; [`words`]: what they say to each other.
-//! - [`names`]: which keys are names. [`version`]: which content of a key. [`handles`]: what is
-//!   open, by number.
-//! - [`fault`]: what a call fails with.
+//! - [`open_names`]: open files whose names change; [`hidden`]: open files whose names were
+//!   removed.
+//! - [`reader`]: an open file that is read, in order or at random, and how far to fetch ahead.
+//! - [`pieces`]: the cache of fetched bytes, and the fetches in flight; all who wait share one
+//!   fetch.
+//! - [`sources`]: where a fetch gets its bytes: from the disk, the job or the store.
+//!
+//! Other mounts of a job:
+//! - [`job`]: bytes from the other nodes; [`job_store`]: names and listings from them; [`owners`]:
+//!   which node fetches what; [`words`]: the messages between them.
+//!
+//! Errors:
+//! - [`fault`]: why a call fails.
 #![forbid(unsafe_code)]
 
 mod attribute_calls;

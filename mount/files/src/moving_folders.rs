@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The folders that this mount is renaming. Attributes in them are written when that has ended, at
-//! the new name: an object that is written at the old name meanwhile would stay there, as a folder
-//! with nothing in it. [`crate::changes`] begins, [`crate::attribute_sync`] waits.
+//! The folders that this mount is renaming. While a folder is renamed, attributes in it are not
+//! written; afterwards they are written at the new name. An object written at the old name during
+//! the rename would remain there, and show as an empty folder. [`crate::changes`] begins,
+//! [`crate::attribute_sync`] waits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

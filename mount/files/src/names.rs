@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which keys are names of files. A key `a/b` is file `b` in folder `a`; a key that ends in `/`
-//! marks a folder. Keys with an empty part (`a//b`), with `.` or `..` as a part, with a zero byte
-//! or with a part of more than 255 bytes have no name, and are left out of listings.
+//! marks a folder. These keys have no name and are left out of listings: keys with an empty part
+//! (`a//b`), with `.` or `..` as a part, with a zero byte, or with a part of more than 255 bytes.
 
 use weft_store::{ObjectInfo, Page};
 

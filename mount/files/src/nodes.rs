@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Inodes, and what is known of the names in each folder. [`crate::bucket_files`] holds the table
-//! behind one lock, which nobody holds while waiting for the store.
-//! What is known of the names in a folder is in [`crate::facts`].
+//! Inodes, and what is known of the names in each folder ([`crate::facts`]).
+//! [`crate::bucket_files`] holds the table behind one lock, and nobody holds this lock while
+//! waiting for the store.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Objects that the store copies whole: in one request, or in parts where they are too large for
-//! one, side by side. Called by [`crate::changes`], [`crate::renames`] and [`crate::hidden`].
+//! Objects that the store copies whole: in one request, or, if they are too large for one, in parts
+//! that are copied in parallel. Called by [`crate::changes`], [`crate::renames`] and
+//! [`crate::hidden`].
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What becomes of open files when their names change or go. [`crate::bucket_files`] calls this
-//! around the calls of [`crate::changes`].
+//! Keeps open files right when their names change or are removed. [`crate::bucket_files`] calls
+//! this around the calls of [`crate::changes`].
 
 use std::sync::Arc;
 

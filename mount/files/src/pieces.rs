@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The cache of what was fetched, in memory, and what is being fetched. A piece is what one ranged
-//! GET brought; it leaves the cache whole. Who wants bytes that are under way waits for that
-//! fetch, and nobody fetches them twice.
+//! The cache of fetched bytes in memory, and the fetches in flight. A piece is the result of one
+//! ranged GET; it leaves the cache as a whole. A reader that wants bytes in flight waits for that
+//! fetch, so no bytes are fetched twice.
 //!
-//! [`crate::reader`] asks for bytes and for what will be wanted next.
+//! [`crate::reader`] asks for bytes, and for those that it will need next.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

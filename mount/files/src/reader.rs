@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One open file that is read: knows whether its reads follow each other, and how far ahead to
-//! fetch. Reads that do not follow each other fetch what they ask for, and nothing else.
+//! One open file that is read. It detects whether reads are sequential, and decides how far to
+//! fetch ahead. Reads that are not sequential fetch only the bytes that they ask for.
 //!
-//! The distance follows the reader: it doubles whenever a reader in order had to wait, up to its
-//! share of the cache. A reader that never waits is fed as fast as it reads.
+//! The distance adapts to the reader: it doubles whenever a sequential reader had to wait, up to
+//! the reader's share of the cache. If a reader never waits, bytes already come as fast as it
+//! reads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

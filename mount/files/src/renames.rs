@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Folders that get another name: what is to be done is written down in the bucket, and whoever
-//! finds it can finish it. docs/mount-names.md specifies the record and the steps.
-//! [`crate::changes`] begins, [`crate::core`] holds, [`crate::staging::recovery`] finishes what a
-//! dead mount of this host left.
+//! Renames of folders. A record in the bucket says what is to be done, so that any mount that finds
+//! the record can finish it. docs/mount-names.md specifies the record and the steps.
+//! [`crate::changes`] begins a rename, [`crate::core`] holds this module, and
+//! [`crate::staging::recovery`] finishes what a dead mount of this host left.
 //!
-//! - [`record`]: what is to be done. [`hold`]: who does it. [`moving`]: does it. [`copies`]: which
-//!   copies this mount made. [`overlaps`]: what must be done before.
+//! - [`record`]: what is to be done. [`hold`]: which mount does it. [`moving`]: does it.
+//!   [`copies`]: which copies this mount made. [`overlaps`]: which renames go first.
 //! - [`watch`]: finds records that other mounts left.
 
 pub mod copies;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Finds a name in the store, with as few requests as that takes, and none for what is known.
+//! Finds a name in the store with as few requests as possible, and with none if the name is known.
 //!
-//! The first name asked for in a folder has the folder's first page listed: most folders have no
-//! second one, and then every other name, also one that is not there, costs nothing. In a larger
-//! folder a name is one LIST, since the object `a/b` and the folder `a/b/` both begin with `a/b`.
+//! The first name that is asked for in a folder makes the mount list the folder's first page. Most
+//! folders have only one page; then every other name costs no request, even one that does not
+//! exist. In a larger folder a name costs one LIST, since the object `a/b` and the folder `a/b/`
+//! both begin with `a/b`.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the bytes of a fetch come from: the disk cache, else their owner in the job, else the
-//! store; and what did not come from the disk is put there. [`crate::pieces`] asks here.
+//! Where a fetch gets its bytes: from the disk cache, else from their owner in the job, else from
+//! the store. Bytes that did not come from the disk cache are put there. [`crate::pieces`] asks
+//! here.
 
 use std::sync::Arc;
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is written and not yet published, on the disk of this host. [`crate::draft`] stands on it.
+//! Staged files: bytes that were written and are not yet published, on the disk of this host.
+//! [`crate::draft`] builds on it.
 //!
-//! - [`stage`]: the folder, the mount's session in it, and how much may lie there.
+//! - [`stage`]: the folder, the mount's session in it, and its size limit.
 //! - [`record`]: the records of a log; [`log`]: one staged file's log and data.
 //! - [`extents`]: ranges and their sources; [`places`]: which bytes of a file lie where.
-//! - [`content`]: all of one staged file: written, cut, read.
+//! - [`content`]: one staged file as a whole: written, truncated, read.
 //! - [`plan`]: how it becomes parts of an upload; [`sending`]: the upload.
 //! - [`publication`]: how it becomes an object; [`ways`]: what every upload needs.
 //! - [`recovery`]: what a dead mount left.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which pages of a listing to ask for at once: pure, without requests and clocks.
-//! [`crate::listing`] asks what this says, and hands in what came.
+//! Decides which pages of a listing to ask for at once. Pure: no requests, no clocks.
+//! [`crate::listing`] sends the requests and hands in the answers.
 //!
 //! The listing is a row of stretches, each from one key up to another. A stretch is open, asked
-//! for, or here. A page that came ends somewhere: its stretch is then whole, or what is behind the
-//! page becomes a stretch of its own. An open stretch is cut where [`crate::guess`] expects pages
-//! to end. Before it is known that there are keys behind an open stretch, only the next page is
-//! asked for, and one more ahead, to see how far the keys reach: that one four times as far each
-//! time, and half-way back when nothing was there. So few requests find nothing.
+//! for, or here. When a page comes, it may end before its stretch does; the rest then becomes a new
+//! stretch. An open stretch is cut where [`crate::guess`] expects pages to end.
+//!
+//! While it is not known whether an open stretch has any keys, only two pages are asked for: the
+//! next one, and one further ahead, to see how far the keys reach. The second one goes four times
+//! as far each time, and half-way back if it found nothing. So few requests find nothing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

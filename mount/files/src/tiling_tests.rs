@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of [`super`]: every key once and in order, and how few requests that takes.
+//! Laws of [`super`]: every key comes once and in order, and with few requests.
 
 use std::collections::BTreeSet;
 use std::time::UNIX_EPOCH;

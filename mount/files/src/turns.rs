@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One at a time, for each folder: who waits for the same finds it done. [`crate::core`] has two,
-//! for listings and for attributes.
+//! A lock for each folder: one caller at a time. A caller that waited for the same work finds it
+//! done. [`crate::core`] has two, for listings and for attributes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

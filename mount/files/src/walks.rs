@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A program that walks over a tree opens the folders of a folder one after the other, in their
-//! order. When that is seen, all keys below the folder are listed flat, without groups, and each
-//! folder's names are taken from there: a thousand files for a request, however many folders they
-//! lie in. [`crate::folders`] asks here before it lists a folder by itself.
+//! A walk: a program that reads a whole tree opens the folders of a folder one after the other, in
+//! their order. When that is seen, all keys below the folder are listed flat, without groups, and
+//! each folder's names are taken from this listing. One request then brings a thousand files, in
+//! however many folders they lie. [`crate::folders`] asks here before it lists a folder by itself.
 //!
-//! The first folder of a folder that was just listed begins a walk, for the price of the listing
-//! that it replaces; with the second one several pages are asked for at once.
+//! Opening the first subfolder of a folder that was just listed begins a walk, at the price of the
+//! listing that it replaces. With the second subfolder several pages are asked for at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

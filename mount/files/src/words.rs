@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What mounts of a job ask each other, as bytes: docs/job-cache.md, clause 2. [`crate::job`] sends
-//! and takes them. What does not read as specified is nothing.
+//! The messages between the mounts of a job, as bytes: docs/job-cache.md, clause 2. [`crate::job`]
+//! sends and receives them. A message that does not have the specified form is ignored.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

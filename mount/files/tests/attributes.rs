@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Modes, owners, times, extended attributes, links: what is kept of them in the store, what a
-//! later mount shows, and two mounts at once. docs/mount-names.md specifies the object.
+//! Modes, owners, times, extended attributes, links: what the store keeps of them, what a later
+//! mount shows, and two mounts at once. docs/mount-names.md specifies the object.
 
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};

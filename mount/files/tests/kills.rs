@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A mount that dies between any two requests, or between any two writes: the store is away from
-//! there on, the folder of staged files is copied as it is then, and another mount takes over. What
-//! the bucket shows is old or new, whole; what was not published is saved.
+//! A mount that dies between any two requests, or between any two writes. From that moment on the
+//! store cannot be reached; the folder of staged files is copied in its state then, and another
+//! mount takes over. The bucket shows the old file or the new one, complete; what was not published
+//! is saved.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory of answers, used again: a fetch of 8 MiB would else take 2,048 new pages of the kernel
-//! each time. [`crate::body`] takes one for each large answer; it comes back when the last reader
-//! lets go of the bytes.
+//! Memory of answers, used again. Otherwise a fetch of 8 MiB would take 2,048 new pages from the
+//! kernel each time. [`crate::body`] takes a buffer for each large answer; it comes back when the
+//! last reader drops the bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

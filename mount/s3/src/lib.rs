@@ -6,11 +6,11 @@
 //! - [`body`]: bytes of an answer, counted.
 //! - [`buffers`]: memory of answers, used again.
 //! - [`encoding`]: keys in addresses and in listings.
-//! - [`signing`]: what a signature covers of what is written.
+//! - [`signing`]: which of the written bytes a signature covers.
 //! - [`refusal`]: errors of the SDK as a [`weft_store::StoreError`].
 //!
-//! `mount/daemon` alone calls this crate, and only its types pass through; what the SDK is called
-//! stays here.
+//! Only `mount/daemon` calls this crate. It sees only types of this crate and of `mount/store`,
+//! never those of the SDK.
 #![forbid(unsafe_code)]
 
 mod body;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the SDK reports as an error, in the words of `mount/store`: why, what the store said, and
+//! Translates an error of the SDK into one of `mount/store`: the reason, what the store said, and
 //! the request's id.
 
 use std::error::Error;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether the signature of a request covers each byte of its body, or the body's checksum alone.
-//! The second saves a SHA-256 of everything that is written. docs/adr/0023-unsigned-bodies.md says
-//! where that is as safe. [`mod@crate::connect`] puts this into the client.
+//! Chooses whether the signature of a request covers each byte of its body, or only the body's
+//! checksum. The second saves a SHA-256 of everything that is written.
+//! docs/adr/0023-unsigned-bodies.md says where it is equally safe. [`mod@crate::connect`] puts this
+//! into the client.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of a store, asked of every store there is: in memory, our S3 server over the SDK, and
-//! whatever server `WEFT_STORE_URL` names, with the bucket `conform` (moto, in
-//! tests/bucket-server). `WEFT_STORE_WITHOUT` lists laws that this one is known not to keep, and
-//! `WEFT_STORE_LACKS` what it is to be found to lack, as the mount finds it.
+//! The laws of a store, tested with every store: the store in memory, our S3 server over the SDK,
+//! and any server that `WEFT_STORE_URL` names, with the bucket `conform` (moto, in
+//! tests/bucket-server). `WEFT_STORE_WITHOUT` lists laws that the named server is known not to
+//! keep. `WEFT_STORE_LACKS` lists the abilities that the mount's probe must find missing.
 
 use std::future::Future;
 use std::pin::Pin;

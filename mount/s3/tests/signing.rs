@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a signature covers of what is written, as it goes over the wire to a server that notes the
-//! head of one request.
+//! What a signature covers, tested on the wire: a server notes the headers of one request.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A store that does not keep some conditions, with the next best: the object is looked at before
-//! the request. What somebody else does between the two is lost, so this is for stores alone of
-//! which [`crate::probe`] found out. `mount/daemon` puts it in front.
+//! Replaces conditions that a store does not keep: it looks at the object before the request. A
+//! change that somebody else makes between the two is lost. So this is used only for stores where
+//! [`crate::probe`] found a condition missing. `mount/daemon` puts it in front.
 
 use std::sync::Arc;
 

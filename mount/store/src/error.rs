@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a store refuses. `mount/files` makes errno of it, `mount/daemon` logs it.
+//! Errors of a store. `mount/files` turns them into errno, `mount/daemon` logs them.
 
 use std::fmt;
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the bucket mount asks of a store of objects, in words of its own: no SDK is named here.
+//! What the bucket mount needs from an object store, in its own types: no SDK is named here.
 //!
 //! - [`store`]: the traits [`Objects`] and [`Uploads`], which together are a [`Store`].
-//! - [`object`]: keys' neighbours: entity tags, what is known of an object, pages of listings,
-//!   conditions.
-//! - [`error`]: what a store refuses, and what its caller may do about that.
-//! - [`probe`]: which conditions a store keeps; [`careful`]: what stands in for those that it does
+//! - [`object`]: entity tags, what is known of an object, pages of listings, conditions.
+//! - [`error`]: errors of a store, and what its caller may do about them.
+//! - [`probe`]: which conditions a store keeps; [`careful`]: replacements for those that it does
 //!   not.
 //! - [`memory`]: a store in memory that counts requests and fails on demand, for tests.
 //!

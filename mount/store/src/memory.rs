@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A store in memory, for tests: it holds conditions as S3 does, counts requests, and fails those
+//! A store in memory, for tests. It keeps conditions as S3 does, counts requests, and fails those
 //! that a test picks.
 
 mod faults;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a store says of objects. The traits of [`crate::store`] hand these about.
+//! The types that the traits of [`crate::store`] use to describe objects.
 
 use std::collections::BTreeMap;
 use std::fmt;

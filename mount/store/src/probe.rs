@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which conditions a store keeps, found by trying: each ability takes some requests on objects of
-//! one byte, which are removed again. [`crate::careful`] stands in for what is missing.
+//! Tests which conditions a store keeps. Each test makes some requests on objects of one byte,
+//! which are removed again. [`crate::careful`] replaces what is missing.
 
 use bytes::Bytes;
 

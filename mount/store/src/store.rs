@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The operations. Each future ends after the store's own attempts and time limits; dropping it
-//! gives the request up, of which a write may still be done.
+//! The operations of a store. Each future ends after the store's own attempts and time limits.
+//! Dropping a future gives the request up; a write may still take effect.
 
 use async_trait::async_trait;
 use bytes::Bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Calls on buckets as such.
+//! Calls on whole buckets.
 
 use hyper::StatusCode;
 use time::Duration;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Dates as they stand in headers and in XML.
+//! Dates as headers and XML write them.
 
 use time::OffsetDateTime;
 use time::macros::format_description;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Both versions of ListObjects. A page costs what it shows, not what the bucket holds: the keys
-//! below a common prefix are jumped over.
+//! Both versions of ListObjects. The cost of a page depends on what it shows, not on the size of
+//! the bucket: keys below a common prefix are skipped.
 
 use std::ops::Bound;
 use std::sync::Arc;

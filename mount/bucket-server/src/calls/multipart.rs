@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Multipart uploads as wholes: begun, listed, completed, aborted.
+//! Whole multipart uploads: created, listed, completed, aborted.
 
 use hyper::StatusCode;
 use md5::{Digest, Md5};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which copies this mount sent for a rename, and what the store answered. A copy can have an
-//! entity tag of its own: only the answer says which object at the new name is the copy, and which
-//! one somebody else wrote. [`crate::renames::moving`] asks.
+//! Which copies this mount requested for a rename, and the store's answers. A copy can have another
+//! entity tag than its source. Only the answer says which object at the new name is the copy, and
+//! which was written by somebody else. [`crate::renames::moving`] asks.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which mount does what a record says: the one that wrote it, as long as it shows that it lives.
-//! [`crate::renames`] keeps a hold while it works; [`crate::renames::watch`] takes one
-//! over.
+//! Which mount carries out a record: the one that wrote it, as long as it shows that it is alive.
+//! [`crate::renames`] keeps a hold while it works; [`crate::renames::watch`] takes one over.
 
 use std::future::poll_fn;
 use std::pin::pin;

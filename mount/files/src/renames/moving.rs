@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Does what a record says, from the beginning or from where somebody else stopped: each round
-//! looks at both folders, copies what is not copied, and removes what is. For [`crate::renames`].
+//! Carries out a record, from the beginning or from where another mount stopped. Each round looks
+//! at both folders, copies objects that are not copied yet, and removes those that are. For
+//! [`crate::renames`].
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

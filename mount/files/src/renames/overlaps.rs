@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Renames that are about the same folders: one at a time is carried out. docs/mount-names.md
-//! specifies who goes first. [`crate::renames`] asks before it begins, [`crate::renames::watch`]
-//! before it takes a record over.
+//! Renames of overlapping folders: only one at a time is carried out. docs/mount-names.md specifies
+//! which goes first. [`crate::renames`] asks before it begins, [`crate::renames::watch`] before it
+//! takes a record over.
 
 use std::time::SystemTime;
 

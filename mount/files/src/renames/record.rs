@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The record of a folder that is getting another name: what is to be moved.
-//! docs/mount-names.md specifies it. [`crate::renames`] writes it, [`crate::renames::moving`] does
-//! what it says.
+//! The record of a folder's rename: what is to be moved. docs/mount-names.md specifies it.
+//! [`crate::renames`] writes it, [`crate::renames::moving`] carries it out.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

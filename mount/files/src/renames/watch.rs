@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Finds records of renames that other mounts left, waits until nobody works on them, and finishes
-//! them. Begun by [`crate::bucket_files`] for a mount, and by listings that show records.
+//! them. Started by [`crate::bucket_files`] for a mount, and by listings that show records.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bytes of a file that is being written: those that were written lie in its log, the others in
-//! objects of the store, or are zeros. [`crate::draft`] holds one, and says when it is published.
+//! The bytes of a file that is being written. Bytes that were written lie in its log; the others
+//! are in objects of the store, or are zeros. [`crate::draft`] holds one, and says when it is
+//! published.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which bytes of a file lie where: a map from ranges to sources. What is in no range is zeros.
-//! [`crate::staging::content`] holds two: where to read, and what the store has already.
+//! Which bytes of a file lie where: a map from ranges to sources. Bytes in no range are zeros.
+//! [`crate::staging::content`] holds two: one says where to read, the other what the store has
+//! already.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

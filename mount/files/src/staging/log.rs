@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One file that is staged: its log, and its data beside it. Both only grow, so that every record
-//! can be verified; what is written again lies there twice until [`crate::staging::content`] writes
+//! One staged file: its log, and its data beside it. Both files only grow, so every record can be
+//! verified. Bytes that were written again lie there twice until [`crate::staging::content`] writes
 //! a new log. docs/mount-stage.md specifies both.
 
 use std::fs::{File, OpenOptions};

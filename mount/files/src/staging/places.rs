@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the bytes of one staged file are: where each is read, which of them the store has already,
-//! and which were let go after they were sent. [`crate::staging::content`] holds one.
+//! The places of one staged file's bytes: where each is read, which of them the store already has,
+//! and which were dropped after they were sent. [`crate::staging::content`] holds one.
 //!
-//! What was written and then published is read here, and copied inside the store.
+//! Bytes that were written here and then published are still read from this host's disk. The next
+//! upload copies them inside the store.
 
 use std::sync::Arc;
 

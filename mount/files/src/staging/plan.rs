@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a file becomes parts of an upload: what the store has is copied inside the store, the rest
-//! is sent. S3 wants parts of 5 MiB to 5 GiB, the last one as small as it likes, and 10,000 of them
-//! at most. [`crate::staging::sending`] follows the plan.
+//! How a file becomes parts of an upload. Bytes that the store has are copied inside the store; the
+//! rest is sent. S3 allows at most 10,000 parts of 5 MiB to 5 GiB; only the last one may be
+//! smaller. [`crate::staging::sending`] follows the plan.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a staged file becomes an object: one request for a small one, an upload for a large one, and
-//! never half of it. [`crate::draft`] does it while the mount lives, [`crate::staging::recovery`]
-//! afterwards.
+//! Makes an object from a staged file: by one request for a small file, by an upload for a large
+//! one, and never a half one. [`crate::draft`] does it while the mount lives,
+//! [`crate::staging::recovery`] afterwards.
 
 use bytes::Bytes;
 use weft_store::{Condition, ETag, Failure, Range};

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a dead mount left. The next mount of the same place publishes the files that were whole,
-//! under the condition that nobody wrote the object since; saves the others as plain files on this
-//! host, and says where; and aborts the uploads. docs/mount-stage.md specifies what is read.
+//! Recovers what a dead mount left; the next mount of the same place does this:
+//!
+//! - Complete files are published, on the condition that nobody has written the object since.
+//! - Others are saved as plain files on this host, and a message says where.
+//! - Uploads are aborted.
+//!
+//! docs/mount-stage.md specifies the files.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The upload of a staged file: its parts leave while the writer goes on, and those that were
-//! written again are sent again before the upload is completed.
-//! [`crate::staging::publication`] holds one.
+//! The upload of a staged file. Its parts are sent while the program still writes. A part that was
+//! written again is sent again before the upload is completed. [`crate::staging::publication`]
+//! holds one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

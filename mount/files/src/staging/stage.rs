@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The folder in which a mount stages what is written, and how much may lie there. A mount has a
-//! session in it, locked while it lives; a session that nobody locks is that of a dead mount, for
-//! [`crate::staging::recovery`]. docs/mount-stage.md specifies the folder.
+//! The folder in which a mount stages written bytes, and its size limit. A mount has a session in
+//! it, which it locks as long as it lives. A session that nobody locks belongs to a dead mount;
+//! [`crate::staging::recovery`] handles it. docs/mount-stage.md specifies the folder.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What every upload needs: the store, where its requests run, and room in memory for parts.
+//! What every upload needs: the store, the runtime for its requests, and memory for parts.
 //! [`crate::core`] has one, [`crate::staging::recovery`] another.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of folders that get another name: a mount that dies between any two requests leaves the old
-//! folder or the new one, whole, once another mount has been there; and what that does with records
-//! as docs/mount-names.md specifies them.
+//! Laws of folders' renames. A mount may die between any two requests; after another mount was
+//! there, the old folder or the new one exists, complete. The records are those that
+//! docs/mount-names.md specifies.
 
 mod holds;
 mod overlaps;

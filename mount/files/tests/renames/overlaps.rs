@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of renames about the same folders: one at a time is carried out, and who cannot wait for it
-//! is told so.
+//! Laws of renames of overlapping folders: one at a time is carried out, and a caller that cannot
+//! wait gets an error.
 
 use super::*;
 

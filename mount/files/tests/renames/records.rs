@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of records: what they move, what stays where it is, and what is no record.
+//! Laws of records: what they move, what stays in place, and what is not a record.
 
 use super::*;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of what mounts show of a folder that got another name behind their back: the old name does
-//! not stay as an empty folder.
+//! Laws of what a mount shows after another mount renamed a folder: the old name does not remain as
+//! an empty folder.
 
 use super::*;
 use weft_files::{Change, Given};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of files that are written, over a store in memory; `names`: of names that change.
+//! Laws of files that are written, over a store in memory. `names` has the laws of names that
+//! change.
 
 mod names;
 
