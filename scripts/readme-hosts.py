@@ -98,16 +98,16 @@ def times(figures, mtu, size):
 
 
 def how(figures):
-    """From how much the figures are, in a sentence."""
+    """How much the figures rest on, in some sentences."""
     count = len({row["mpi"] for row in figures["rows"]})
     width = max((row["ratio"]["high"] - row["ratio"]["low"]) / row["ratio"]["value"]
                 for row in figures["rows"])
     return (
-        f"Each is the median of the ratios of {figures['rounds']} rounds, from the least to the "
-        f"greatest of {count} MPIs ({figures['processor']} with {figures['core_count']} cores). "
-        f"{figures['excluded_count']} of {figures['run_count']} runs were excluded, since the "
-        f"machine's speed changed during them. The widest interval of a ratio is {width:.2f} of it "
-        "from end to end.")
+        f"Each cell has the smallest and the largest value of {count} MPIs. A ratio is the median "
+        f"of {figures['rounds']} rounds ({figures['processor']} with {figures['core_count']} "
+        f"cores). {figures['excluded_count']} of {figures['run_count']} runs were excluded: the "
+        "machine's speed changed during them. The widest interval of a ratio, from end to end, is "
+        f"{width:.2f} times the ratio.")
 
 
 def short(figures):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The messages between the mounts of a job, as bytes: docs/job-cache.md, clause 2. [`crate::job`]
-//! sends and receives them. A message that does not have the specified form is ignored.
+//! sends and receives them. Bytes that do not have the specified form are refused.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
