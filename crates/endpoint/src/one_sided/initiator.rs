@@ -8,10 +8,10 @@ use weft_memory::{Scratch, UserBuffer};
 
 use super::access::{Access, Atomic, REQUEST_LIMIT_BYTES};
 use super::operations::{NOBODY, Operation};
-use super::outbox::{OutboxEntry, service};
 use super::request::{
     FETCHES, HEAD_LIMIT_BYTES, Kind, RANGE_BYTES, RANGE_LIMIT, Tag, WANTS_ANSWER, write_ranges,
 };
+use super::send_queues::{SendEntry, service};
 use super::state::OneSided;
 use crate::completion::completions::{AccessKind, Completions};
 use crate::completion::transmit::Ending;
@@ -197,24 +197,24 @@ impl<'a, P: Route> Initiator<'a, P> {
         let Endpoint { route, core, .. } = &mut *self.endpoint;
         let route = route.as_mut().ok_or(Error::BadState)?;
         let holds = core.sending.holds(remote);
-        let outbox = &mut core.begin_one_sided().outbox;
-        if outbox.count(remote) > 0 {
+        let send_queues = &mut core.begin_one_sided().send_queues;
+        if send_queues.count(remote) > 0 {
             // What waits for room comes first.
             return Err(Error::Again);
         }
         let mut head = [0; HEAD_LIMIT_BYTES];
         let mut length = write_ranges(access.ranges, &mut head);
-        outbox.scratch.write(0, &head[..length]);
+        send_queues.scratch.write(0, &head[..length]);
         for trailer in trailers {
-            length += outbox.scratch.copy_in(length, trailer);
+            length += send_queues.scratch.copy_in(length, trailer);
         }
         let tag = Tag {
             range_count: access.ranges.len() as u8,
             ..tag
         };
-        let mut op = service(remote, tag, outbox.nameless_token(), true);
+        let mut op = service(remote, tag, send_queues.nameless_token(), true);
         op.cq_data = access.cq_data;
-        let payload = outbox.scratch.payload(length);
+        let payload = send_queues.scratch.payload(length);
         let posted = if holds {
             Err(PostError::Busy)
         } else {
@@ -340,7 +340,7 @@ impl<'a, P: Route> Initiator<'a, P> {
             Ok(false) => {}
             // A failure is met again by the next progress, where it can be told.
             Err(PostError::Busy | PostError::Failed(_)) => {
-                one_sided.outbox.push(remote, OutboxEntry::Payload(id));
+                one_sided.send_queues.push(remote, SendEntry::Payload(id));
             }
         }
     }

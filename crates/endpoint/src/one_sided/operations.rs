@@ -8,8 +8,8 @@ use slab::Slab;
 use weft_contract::{Peer, PostError, Posted, RemoteId, TransferError};
 use weft_memory::{Scratch, UserBuffer};
 
-use super::outbox::service;
 use super::request::{Kind, Tag};
+use super::send_queues::service;
 use super::token;
 use crate::completion::completions::{AccessKind, Completions};
 use crate::completion::transmit::{Ending, TransmitReports};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The bytes of requests and answers: docs/one-sided.md, clauses 2 and 3. Written by initiator.rs,
-//! outbox.rs and target.rs, read by service.rs; what comes in is checked here, field by field.
+//! send_queues.rs and target.rs, read by service.rs; what comes in is checked here, field by field.
 
 use weft_contract::{Range, TransferError};
 use weft_memory::{BytesView, Element, Operator};

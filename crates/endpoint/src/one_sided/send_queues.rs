@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What waits to be sent for one-sided operations, by remote: answers, which are never sent from
-//! within a transport's callback, and payload that found no room.
+//! One queue for each remote, of messages of one-sided operations that wait to be sent: answers,
+//! which are never sent from within a transport's callback, and payload that found no room.
 //!
 //! Filled by target.rs and initiator.rs, emptied by state.rs after each round of progress.
 
@@ -34,7 +34,7 @@ pub(super) enum Bytes {
 
 /// A message that waits.
 #[derive(Debug)]
-pub(super) enum OutboxEntry {
+pub(super) enum SendEntry {
     /// The remote's operation is carried out.
     Done(u32),
     /// The remote's operation was refused, for this reason.
@@ -48,8 +48,8 @@ pub(super) enum OutboxEntry {
 }
 
 /// Entries by remote, each remote's in order.
-pub(super) struct Outbox {
-    queues: Vec<VecDeque<OutboxEntry>>,
+pub(super) struct SendQueues {
+    queues: Vec<VecDeque<SendEntry>>,
     /// Remotes with entries, each once.
     active: Vec<RemoteId>,
     /// Memory that held long results.
@@ -77,7 +77,7 @@ pub(super) fn service(remote: RemoteId, tag: Tag, token: u64, inject: bool) -> S
     }
 }
 
-impl Outbox {
+impl SendQueues {
     pub(super) fn new() -> Self {
         Self {
             queues: Vec::new(),
@@ -126,7 +126,7 @@ impl Outbox {
         Bytes::Long(memory, source.len())
     }
 
-    pub(super) fn push(&mut self, remote: RemoteId, entry: OutboxEntry) {
+    pub(super) fn push(&mut self, remote: RemoteId, entry: SendEntry) {
         if self.queues.len() <= remote.index() {
             self.queues.resize_with(remote.index() + 1, VecDeque::new);
         }
@@ -153,7 +153,7 @@ impl Outbox {
     }
 
     /// What has waited longest for a remote.
-    pub(super) fn first(&self, remote: RemoteId) -> Option<&OutboxEntry> {
+    pub(super) fn first(&self, remote: RemoteId) -> Option<&SendEntry> {
         self.queues.get(remote.index())?.front()
     }
 
@@ -161,7 +161,7 @@ impl Outbox {
     #[inline]
     pub(super) fn forget(&mut self, remote: RemoteId, count: usize) {
         for entry in self.queues[remote.index()].drain(..count) {
-            if let OutboxEntry::Result(_, Bytes::Long(memory, _)) = entry
+            if let SendEntry::Result(_, Bytes::Long(memory, _)) = entry
                 && self.spare.len() < SPARE_COUNT
             {
                 self.spare.push(memory);
@@ -175,7 +175,7 @@ impl Outbox {
     }
 
     /// Takes away all that waits for `remote`.
-    pub(super) fn clear(&mut self, remote: RemoteId) -> VecDeque<OutboxEntry> {
+    pub(super) fn clear(&mut self, remote: RemoteId) -> VecDeque<SendEntry> {
         self.active.retain(|&other| other != remote);
         let queue = self.queues.get_mut(remote.index());
         queue.map(std::mem::take).unwrap_or_default()
@@ -190,13 +190,13 @@ impl Outbox {
     ) -> Result<usize, PostError> {
         let mut taken_count = 1;
         let (tag, payload) = match self.first(remote) {
-            Some(OutboxEntry::Done(_)) => {
+            Some(SendEntry::Done(_)) => {
                 let mut ids = [0; SHORT_BYTES];
                 taken_count = gather(&self.queues[remote.index()], &mut ids);
                 let length = self.scratch.write(0, &ids[..taken_count * ID_BYTES]);
                 (Tag::new(Kind::Done, 0), self.scratch.payload(length))
             }
-            Some(OutboxEntry::Result(id, bytes)) => {
+            Some(SendEntry::Result(id, bytes)) => {
                 let payload = match bytes {
                     Bytes::Short(bytes, length_bytes) => {
                         let bytes = &bytes[..usize::from(*length_bytes)];
@@ -206,7 +206,7 @@ impl Outbox {
                 };
                 (Tag::new(Kind::Result, *id), payload)
             }
-            Some(&OutboxEntry::Refused(id, reason)) => {
+            Some(&SendEntry::Refused(id, reason)) => {
                 (Tag::refusal(id, reason), UserBuffer::empty())
             }
             _ => return Ok(0),
@@ -218,9 +218,9 @@ impl Outbox {
 }
 
 /// Collects the names of operations that are carried out one after the other; answers how many.
-fn gather(queue: &VecDeque<OutboxEntry>, ids: &mut [u8; SHORT_BYTES]) -> usize {
+fn gather(queue: &VecDeque<SendEntry>, ids: &mut [u8; SHORT_BYTES]) -> usize {
     let done = queue.iter().map_while(|entry| match entry {
-        OutboxEntry::Done(id) => Some(id),
+        SendEntry::Done(id) => Some(id),
         _ => None,
     });
     let mut count = 0;

@@ -3,15 +3,15 @@
 //! carried out at once.
 //!
 //! Made by arrivals.rs for each; tells the user on both sides. What a remote wrote is checked in
-//! request.rs and region.rs before anything is touched; answers are left in the outbox, since a
-//! transport must not be called from its own callback.
+//! request.rs and region.rs before anything is touched. Answers are put into the send queues, since
+//! a transport must not be called from its own callback.
 
 use weft_contract::{Envelope, Landing, LandingToken, TransferError};
 use weft_memory::{BytesView, UserBuffer};
 
-use super::outbox::{OutboxEntry, each_id};
 use super::region::Regions;
 use super::request::{FETCHES, Kind, Tag, WANTS_ANSWER, error_of, reason};
+use super::send_queues::{SendEntry, each_id};
 use super::state::OneSided;
 use super::target::{CarriedOut, Written};
 use super::token;
@@ -139,18 +139,22 @@ impl Service<'_> {
         let (Some((id, written)), Ok(())) = (ended, outcome) else {
             return;
         };
-        let outbox = &mut self.one_sided.outbox;
-        outbox.push(written.remote, OutboxEntry::Done(id));
+        let send_queues = &mut self.one_sided.send_queues;
+        send_queues.push(written.remote, SendEntry::Done(id));
         self.tell_written(&written, AccessKind::Write);
     }
 
     fn carry_out(&mut self, envelope: &Envelope, tag: Tag, request: BytesView<'_>) {
-        let OneSided { target, outbox, .. } = &mut *self.one_sided;
-        let done = target.carry_out(self.regions, outbox, envelope, tag, request);
+        let OneSided {
+            target,
+            send_queues,
+            ..
+        } = &mut *self.one_sided;
+        let done = target.carry_out(self.regions, send_queues, envelope, tag, request);
         match done {
             Ok(CarriedOut::Written(kind, written)) => {
                 if tag.flags & WANTS_ANSWER != 0 {
-                    outbox.push(envelope.remote, OutboxEntry::Done(tag.id));
+                    send_queues.push(envelope.remote, SendEntry::Done(tag.id));
                 }
                 self.tell_written(&written, kind);
             }
@@ -166,9 +170,9 @@ impl Service<'_> {
             Err(error) => {
                 let wanted = tag.kind != Kind::Write && tag.kind != Kind::Atomic
                     || tag.flags & (WANTS_ANSWER | FETCHES) != 0;
-                if wanted || outbox.count(envelope.remote) < REFUSALS_LIMIT {
-                    let refused = OutboxEntry::Refused(tag.id, reason(error));
-                    outbox.push(envelope.remote, refused);
+                if wanted || send_queues.count(envelope.remote) < REFUSALS_LIMIT {
+                    let refused = SendEntry::Refused(tag.id, reason(error));
+                    send_queues.push(envelope.remote, refused);
                 }
             }
         }

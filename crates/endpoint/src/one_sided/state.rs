@@ -8,7 +8,7 @@
 use weft_contract::{Peer, PostError, RemoteId, TransferError};
 
 use super::operations::Operations;
-use super::outbox::{Outbox, OutboxEntry};
+use super::send_queues::{SendEntry, SendQueues};
 use super::target::Target;
 use crate::completion::completions::Completions;
 use crate::completion::transmit::TransmitReports;
@@ -18,7 +18,7 @@ use crate::error::Error;
 pub(crate) struct OneSided {
     pub(super) operations: Operations,
     pub(super) target: Target,
-    pub(super) outbox: Outbox,
+    pub(super) send_queues: SendQueues,
 }
 
 impl OneSided {
@@ -27,7 +27,7 @@ impl OneSided {
         Box::new(Self {
             operations: Operations::default(),
             target: Target::new(),
-            outbox: Outbox::new(),
+            send_queues: SendQueues::new(),
         })
     }
 
@@ -40,14 +40,14 @@ impl OneSided {
     #[inline]
     pub(super) fn is_all_done(&self, remote: RemoteId) -> bool {
         !self.awaits(remote)
-            && self.outbox.count(remote) == 0
+            && self.send_queues.count(remote) == 0
             && !self.operations.is_unconfirmed(remote)
     }
 
     /// Whether something waits to be sent. Fast path.
     #[inline(always)]
     pub(crate) fn has_waiting(&self) -> bool {
-        !self.outbox.is_empty()
+        !self.send_queues.is_empty()
     }
 
     /// Sends what waits, as far as there is room; answers how many messages went. Fast path.
@@ -60,7 +60,7 @@ impl OneSided {
     ) -> usize {
         let mut sent_count = 0;
         let mut index = 0;
-        while let Some(remote) = self.outbox.active(index) {
+        while let Some(remote) = self.send_queues.active(index) {
             loop {
                 match self.send_next(route, remote) {
                     Ok(Some(payload)) => {
@@ -78,7 +78,7 @@ impl OneSided {
                     }
                 }
                 sent_count += 1;
-                if self.outbox.end_turn(index) {
+                if self.send_queues.end_turn(index) {
                     break;
                 }
             }
@@ -93,21 +93,21 @@ impl OneSided {
         route: &mut P,
         remote: RemoteId,
     ) -> Result<Option<u32>, PostError> {
-        let token = self.outbox.nameless_token();
+        let token = self.send_queues.nameless_token();
         let mut taken_count = 1;
         let mut sent = None;
-        match self.outbox.first(remote) {
+        match self.send_queues.first(remote) {
             None => return Ok(None),
-            Some(&OutboxEntry::LongResult(number)) => {
+            Some(&SendEntry::LongResult(number)) => {
                 self.target.send_result(route, remote, number, token)?;
             }
-            Some(&OutboxEntry::Payload(id)) => {
+            Some(&SendEntry::Payload(id)) => {
                 let is_sent = self.operations.send_payload(route, remote, id)?;
                 sent = is_sent.then_some(id);
             }
-            Some(_) => taken_count = self.outbox.send_answer(route, remote, token)?,
+            Some(_) => taken_count = self.send_queues.send_answer(route, remote, token)?,
         }
-        self.outbox.forget(remote, taken_count);
+        self.send_queues.forget(remote, taken_count);
         Ok(sent)
     }
 
@@ -120,13 +120,13 @@ impl OneSided {
         remote: RemoteId,
         why: TransferError,
     ) {
-        for entry in self.outbox.clear(remote) {
+        for entry in self.send_queues.clear(remote) {
             match entry {
-                OutboxEntry::Payload(id) => {
+                SendEntry::Payload(id) => {
                     let why = Err(Error::Transfer(why));
                     self.operations.payload_sent(reports, completions, id, why);
                 }
-                OutboxEntry::LongResult(number) => self.target.end_result(number),
+                SendEntry::LongResult(number) => self.target.end_result(number),
                 _ => {}
             }
         }
@@ -150,6 +150,6 @@ impl OneSided {
     /// Refuses whatever was announced for a region and has not begun to move. Whether nothing moves
     /// there now, so that nothing will. Setup.
     pub(crate) fn leave(&mut self, key: u64) -> bool {
-        self.target.leave(key, &mut self.outbox)
+        self.target.leave(key, &mut self.send_queues)
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The target of one-sided operations: what remotes ask of our memory, carried out as it arrives.
 //!
-//! Called by service.rs for each request, by state.rs for long results that are sent; leaves
-//! answers in the outbox.
+//! Called by service.rs for each request, by state.rs for long results that are sent; puts answers
+//! into the send queues.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use weft_memory::atomic::{Change, apply};
 use weft_memory::{BytesView, UserBuffer};
 
 use super::access::REQUEST_LIMIT_BYTES;
-use super::outbox::{Outbox, OutboxEntry, service};
 use super::region::{Regions, Wish};
 use super::request::{Keys, Kind, RequestHead, Tag, error_of, reason};
+use super::send_queues::{SendEntry, SendQueues, service};
 use super::token;
 use crate::completion::completions::AccessKind;
 use crate::error::Error;
@@ -110,7 +110,7 @@ impl Target {
     pub(super) fn carry_out(
         &mut self,
         regions: &Regions,
-        outbox: &mut Outbox,
+        send_queues: &mut SendQueues,
         envelope: &Envelope,
         tag: Tag,
         request: BytesView<'_>,
@@ -144,13 +144,13 @@ impl Target {
                 if !tag.fetches() {
                     return Ok(CarriedOut::Written(AccessKind::AtomicWrite, written));
                 }
-                let result = OutboxEntry::Result(tag.id, outbox.keep_slice(before));
-                outbox.push(envelope.remote, result);
+                let result = SendEntry::Result(tag.id, send_queues.keep_slice(before));
+                send_queues.push(envelope.remote, result);
                 Ok(CarriedOut::Fetched(wish.write.then_some(written)))
             }
             Kind::Read => {
                 let result = if target.length_bytes() <= REQUEST_LIMIT_BYTES {
-                    OutboxEntry::Result(tag.id, outbox.keep(&target))
+                    SendEntry::Result(tag.id, send_queues.keep(&target))
                 } else {
                     let number = self.outgoing.insert(Outgoing {
                         id: tag.id,
@@ -158,9 +158,9 @@ impl Target {
                         buffer: Some(target),
                         is_sent: false,
                     });
-                    OutboxEntry::LongResult(number as u32)
+                    SendEntry::LongResult(number as u32)
                 };
-                outbox.push(envelope.remote, result);
+                send_queues.push(envelope.remote, result);
                 Ok(CarriedOut::Read)
             }
             _ => self.expect_payload(envelope, tag.id, head.keys(), target),
@@ -286,7 +286,7 @@ impl Target {
 
     /// Refuses whatever was announced for a region and has not begun to move; what moves at this
     /// moment is waited for (docs/one-sided.md, clause 8). Whether nothing moves there now. Setup.
-    pub(super) fn leave(&mut self, key: u64, outbox: &mut Outbox) -> bool {
+    pub(super) fn leave(&mut self, key: u64, send_queues: &mut SendQueues) -> bool {
         let mut is_left = true;
         let by_id = &mut self.incoming_by_id;
         self.incoming.retain(|_, incoming| {
@@ -299,8 +299,8 @@ impl Target {
             }
             // Its payload finds no operation of that name when it comes, and is dropped.
             by_id.remove(&(incoming.remote, incoming.id));
-            let refused = OutboxEntry::Refused(incoming.id, reason(Error::KeyRejected));
-            outbox.push(incoming.remote, refused);
+            let refused = SendEntry::Refused(incoming.id, reason(Error::KeyRejected));
+            send_queues.push(incoming.remote, refused);
             false
         });
         for (_, outgoing) in &mut self.outgoing {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The tokens by which transports name sends and landings of one-sided operations.
 //!
-//! Made by initiator.rs, outbox.rs and target.rs; read by service.rs.
+//! Made by initiator.rs, send_queues.rs and target.rs; read by service.rs.
 
 /// Set in all tokens that are ours; those of operations end there.
 const OURS: u64 = 1 << 63;
