@@ -7,7 +7,7 @@
 //! route is looked at in each round of progress, the others by turns (turn.rs), since looking at
 //! them costs system calls. Each remote has one route for as long as the endpoint lives, so that
 //! order between two processes holds; only a route that turns a remote away hands it to the next
-//! one (detour.rs). Messages of all routes meet in the endpoint's matching, each exactly once.
+//! one (rerouted.rs). Messages of all routes meet in the endpoint's matching, each exactly once.
 //! owner.rs stands between a route and the endpoint, sleep.rs wakes who sleeps on all of them. The
 //! idea is that of libfabric's fi_peer(3), built in instead of linked at run time.
 
@@ -20,18 +20,18 @@ use weft_contract::{
 use weft_memory::UserBuffer;
 use weft_os::sleep::WaitSet;
 
-mod detour;
 mod either;
 mod owner;
+mod rerouted;
 mod routing;
 mod settings;
 mod sleep;
 mod turn;
 mod wait_set;
 
-use detour::Detours;
 pub use either::Either;
 use owner::{Between, News, Routing, unmarked};
+use rerouted::ReroutedSends;
 pub use routing::{ROUTE_LIMIT, Scope};
 use routing::{RouteTo, RoutingTable};
 pub use settings::{RouteSettings, Settings, Statistics};
@@ -56,7 +56,7 @@ impl<F: Route, O: Route> Routes<F, O> {
     /// The route to a remote, unless it is the first one.
     fn other_to(&mut self, remote: RemoteId) -> Option<&mut O> {
         match self.routing.table.to(remote) {
-            RouteTo::Other(index) | RouteTo::Detour(index) => {
+            RouteTo::Other(index) | RouteTo::Rerouted(index) => {
                 self.others.get_mut(usize::from(index))
             }
             RouteTo::First | RouteTo::Nowhere => None,
@@ -75,7 +75,7 @@ impl<F: Route, O: Route> Routes<F, O> {
                 self.others[usize::from(index)].post_send(op, payload)
             }
             // Order: what was given back comes first, with the next progress.
-            RouteTo::Detour(_) => Err(PostError::Busy),
+            RouteTo::Rerouted(_) => Err(PostError::Busy),
             RouteTo::First | RouteTo::Nowhere => Err(self.unreachable(op.remote)),
         }
     }
@@ -127,18 +127,18 @@ impl<F: Route, O: Route> Routes<F, O> {
             }
         }
         self.turn.after(count);
-        if !self.routing.detours.is_empty() {
-            self.post_detours(owner);
+        if !self.routing.rerouted.is_empty() {
+            self.post_rerouted(owner);
         }
         count
     }
 
     /// Sends what a route gave back over those that follow it.
     #[cold]
-    fn post_detours<W: Owner>(&mut self, owner: &mut W) {
+    fn post_rerouted<W: Owner>(&mut self, owner: &mut W) {
         self.turn.now();
-        for remote in self.routing.detours.post(&mut self.others, owner) {
-            self.routing.table.end_detour(remote);
+        for remote in self.routing.rerouted.post(&mut self.others, owner) {
+            self.routing.table.end_rerouting(remote);
         }
     }
 
@@ -202,7 +202,7 @@ impl<F: Route, O: Route> Peer for Routes<F, O> {
             RouteTo::Other(index) => {
                 self.others[usize::from(index)].readiness(remote, length_bytes)
             }
-            RouteTo::Detour(_) | RouteTo::Nowhere => Readiness::Unknown,
+            RouteTo::Rerouted(_) | RouteTo::Nowhere => Readiness::Unknown,
         }
     }
 
@@ -266,7 +266,7 @@ impl<F: Route, O: Route> Route for Routes<F, O> {
         Ok(Self {
             routing: Routing {
                 table: RoutingTable::new(settings.scopes(), first.local_address()),
-                detours: Detours::default(),
+                rerouted: ReroutedSends::default(),
                 news: Vec::new(),
             },
             first,
@@ -365,7 +365,7 @@ impl<F: Route, O: Route> DirectAccess for Routes<F, O> {
                 let direct = self.others[usize::from(index)].direct();
                 direct.is_some_and(|direct| direct.access_directly(remote, range, op))
             }
-            RouteTo::Detour(_) | RouteTo::Nowhere => false,
+            RouteTo::Rerouted(_) | RouteTo::Nowhere => false,
         }
     }
 }

@@ -23,14 +23,14 @@ use weft_os::region_file::{create_memfd, may_be_mapped};
 
 use crate::across::{self, Across, Place};
 use crate::functions::Handle;
-use crate::home::Home;
+use crate::in_place_tries::InPlaceTries;
 use crate::leaders::Leaders;
-use crate::lives::Lives;
+use crate::liveness::Liveness;
 use crate::mpi::Mpi;
 use crate::pending::{self, Pending};
 use crate::reach::{self, Memories};
+use crate::request_communicator::RequestCommunicator;
 use crate::served::Served;
-use crate::tries::Tries;
 use crate::waiting::Waiting;
 
 /// The variable that says who is to serve, `auto` or `weft`, and behind a colon how many ranks have
@@ -379,19 +379,20 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     let map = Arc::new(map);
     let memory = cards.iter().map(|card| (card.process.pid, card.heap));
     let memories = Memories::map(standing.rank, memory);
-    let lives = Lives::new(cards.iter().map(|card| card.process).collect());
+    let liveness = Liveness::new(cards.iter().map(|card| card.process).collect());
     // Nobody has measured that it is worth it where ranks share cores.
     let may_pay = !shares_cores || standing.asked.always;
     let go_on = may_pay && cards.iter().all(|card| card.goes_on);
-    let home = Home::new(standing.communicator);
-    let pending = || Arc::new(Pending::new(home, calls, lives.clone(), Arc::clone(&map)));
+    let communicator = RequestCommunicator::new(standing.communicator);
+    let (checks, segment) = (liveness.clone(), Arc::clone(&map));
+    let pending = || Arc::new(Pending::new(communicator, calls, checks, segment));
     let pending = go_on.then(pending);
-    let waiting = Waiting::new(mpi, lives, shares_cores)?;
+    let waiting = Waiting::new(mpi, liveness, shares_cores)?;
     Some(Served {
         team,
         waiting,
         memories,
-        tries: Tries::default(),
+        in_place_tries: InPlaceTries::default(),
         pending,
         segment: map,
     })

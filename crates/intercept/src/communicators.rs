@@ -257,7 +257,7 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         if let State::Served(served) = &state
             && let Some(pending) = &served.pending
         {
-            pending.home.note_freed();
+            pending.communicator.note_freed();
         }
         if let (State::Across(across), false) = (state, is_end)
             && let Some(leaders) = across.leaders

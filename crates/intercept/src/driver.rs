@@ -13,7 +13,7 @@ use weft_mpi_abi::Abi;
 use weft_os::at_fork;
 use weft_os::loaded::Loaded;
 
-use crate::lives::Lives;
+use crate::liveness::Liveness;
 use crate::mpi::Mpi;
 use crate::waiting::Waiting;
 
@@ -119,7 +119,7 @@ fn try_it(mpi: &'static Mpi, go_on: extern "C" fn()) -> Option<()> {
     if !is_taken {
         return None;
     }
-    let mut waiting = Waiting::new(mpi, Lives::new(Vec::new()), false)?;
+    let mut waiting = Waiting::new(mpi, Liveness::new(Vec::new()), false)?;
     let before = RUNS.get();
     (0..TRIES)
         .any(|_| {

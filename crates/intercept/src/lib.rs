@@ -25,19 +25,20 @@
 //!
 //! Other modules:
 //! - [`nonblocking`] begins nonblocking calls; [`pending`] continues them where [`driver`] found
-//!   that it can; [`home`]: their communicator, whose error handler is called when they fail.
+//!   that it can; [`request_communicator`]: the communicator whose error handler is called when
+//!   they fail; [`result_buffer`]: where their results go.
 //! - [`movement`] and [`exchange`] move blocks between ranks; [`shares`]: what the ranks have in
 //!   common; [`reach`]: the ranks' memory, where long data are read.
 //! - [`mpi`] finds the MPI of the process and its binary interface; [`functions`]: those that this
 //!   library calls itself; [`next`]: those that it replaces; [`large`]: MPIs without large counts.
-//! - [`datatypes`]: types; [`buffers`]: the data that they describe; [`lasting`]: data of calls
-//!   that end later; [`parts`]: blocks with places of their own.
-//! - [`limits`]: how long data may be; [`tries`]: whether they are read in place.
-//! - [`waiting`] makes the MPI's progress while a rank waits; [`lives`] checks whether the others
-//!   live; [`turns`] offers the processor to others.
+//! - [`datatypes`]: types; [`buffers`]: the data that they describe; [`parts`]: blocks with places
+//!   of their own.
+//! - [`limits`]: how long data may be; [`in_place_tries`]: whether they are read in place.
+//! - [`waiting`] makes the MPI's progress while a rank waits; [`liveness`] checks whether the
+//!   others live; [`yielding`] offers the processor to others.
 //! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
-//!   `weft top`; [`tally`]: a number that threads share.
+//!   `weft top`; [`shared_count`]: a number that threads share.
 
 pub mod across;
 pub mod agreement;
@@ -49,12 +50,11 @@ pub mod driver;
 pub mod entries;
 pub mod exchange;
 pub mod functions;
-pub mod home;
+pub mod in_place_tries;
 pub mod large;
-pub mod lasting;
 pub mod leaders;
 pub mod limits;
-pub mod lives;
+pub mod liveness;
 pub mod movement;
 pub mod mpi;
 pub mod next;
@@ -65,10 +65,11 @@ pub mod pending;
 pub mod published;
 pub mod reach;
 pub mod reduction;
+pub mod request_communicator;
+pub mod result_buffer;
 pub mod served;
+pub mod shared_count;
 pub mod shares;
-pub mod tally;
-pub mod tries;
-pub mod turns;
 pub mod unfinished;
 pub mod waiting;
+pub mod yielding;

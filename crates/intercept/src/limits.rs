@@ -113,7 +113,7 @@ pub fn are_read_in_place(call: Call, block_bytes: usize, served: &mut Served) ->
     if block_bytes < TRIED_IN_PLACE_BYTES || served.memories.is_none() || all_bytes > most_bytes {
         return false;
     }
-    block_bytes > READ_IN_PLACE_BYTES || (!shares_cores && served.tries.is_due(call))
+    block_bytes > READ_IN_PLACE_BYTES || (!shares_cores && served.in_place_tries.is_due(call))
 }
 
 /// How a call ends that was tried in place: `None` if it was refused, by all ranks alike.
@@ -133,7 +133,7 @@ pub fn unless_refused(
 #[inline]
 pub fn note_try(call: Call, block_bytes: usize, served: &mut Served, is_refused: bool) {
     if block_bytes <= READ_IN_PLACE_BYTES {
-        served.tries.note(call, is_refused);
+        served.in_place_tries.note(call, is_refused);
     }
 }
 

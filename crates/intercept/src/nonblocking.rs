@@ -15,12 +15,12 @@ use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve_nonblocking;
 use crate::functions::Handle;
-use crate::lasting::Lasting;
 use crate::limits::within_nonblocking;
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
 use crate::pending::{Buffers, Opening};
 use crate::reduction::terms;
+use crate::result_buffer::ResultBuffer;
 use crate::served::Served;
 use crate::shares::given;
 
@@ -67,7 +67,7 @@ unsafe fn write_request(mpi: &Mpi, place: Request, request: Handle) {
 ///
 /// # Safety
 /// What was promised of the program's buffer; a copy must be kept as long.
-unsafe fn lasting(bytes: &Bytes) -> BytesView<'static> {
+unsafe fn call_view(bytes: &Bytes) -> BytesView<'static> {
     // SAFETY: the caller's promise; a copy lies on the heap, wherever its owner is moved.
     unsafe {
         let view = bytes.view();
@@ -78,8 +78,8 @@ unsafe fn lasting(bytes: &Bytes) -> BytesView<'static> {
 /// Room for a result, until the call ends.
 ///
 /// # Safety
-/// As [`lasting`].
-unsafe fn lasting_mut(bytes: &mut Bytes) -> BytesViewMut<'static> {
+/// As [`call_view`].
+unsafe fn call_view_mut(bytes: &mut Bytes) -> BytesViewMut<'static> {
     // SAFETY: as above.
     unsafe {
         let mut view = bytes.view_mut();
@@ -137,8 +137,10 @@ pub unsafe fn broadcast(
         // written.
         unsafe {
             let mut bytes = room(mpi, &data, is_root)?;
-            let place = (!is_root).then(|| Lasting::new(data, mpi)).transpose()?;
-            let view = lasting_mut(&mut bytes);
+            let place = (!is_root)
+                .then(|| ResultBuffer::new(data, mpi))
+                .transpose()?;
+            let view = call_view_mut(&mut bytes);
             let buffers = match place {
                 None => Buffers {
                     given: Some(bytes),
@@ -182,17 +184,17 @@ pub unsafe fn gather(
         // SAFETY: as above.
         unsafe {
             let given = given(mpi, send, is_in_place)?;
-            let view = given.as_ref().map(|given| lasting(given));
+            let view = given.as_ref().map(|given| call_view(given));
             let mut taken = match takes {
                 true => {
                     let all = receive.times(served.team.ranks())?.checked(mpi)?;
                     let bytes = room(mpi, &all, is_in_place)?;
-                    Some((Lasting::new(all, mpi)?, bytes))
+                    Some((ResultBuffer::new(all, mpi)?, bytes))
                 }
                 false => None,
             };
             let recv = match &mut taken {
-                Some((_, bytes)) => lasting_mut(bytes),
+                Some((_, bytes)) => call_view_mut(bytes),
                 None => BytesViewMut::from_slice(&mut []),
             };
             let begin = move |calls: &mut Nonblocking| calls.gather(view, recv, block_bytes, root);
@@ -232,11 +234,11 @@ pub unsafe fn scatter(
                 true => None,
                 false => {
                     let data = receive.checked(mpi)?;
-                    Some((Lasting::new(data, mpi)?, data.room()))
+                    Some((ResultBuffer::new(data, mpi)?, data.room()))
                 }
             };
-            let recv = taken.as_mut().map(|(_, bytes)| lasting_mut(bytes));
-            let view = lasting(&given);
+            let recv = taken.as_mut().map(|(_, bytes)| call_view_mut(bytes));
+            let view = call_view(&given);
             let begin = move |calls: &mut Nonblocking| calls.scatter(view, recv, block_bytes, root);
             let buffers = Buffers {
                 given: Some(given),
@@ -271,10 +273,10 @@ pub unsafe fn all_to_all(
                 true => None,
                 false => given(mpi, send.times(ranks)?, false)?,
             };
-            let view = given.as_ref().map(|given| lasting(given));
+            let view = given.as_ref().map(|given| call_view(given));
             let mut bytes = room(mpi, &all, is_in_place)?;
-            let place = Lasting::new(all, mpi)?;
-            let recv = lasting_mut(&mut bytes);
+            let place = ResultBuffer::new(all, mpi)?;
+            let recv = call_view_mut(&mut bytes);
             let begin = move |calls: &mut Nonblocking| calls.alltoall(view, recv, block_bytes);
             let buffers = Buffers {
                 given,

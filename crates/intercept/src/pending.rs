@@ -17,19 +17,19 @@ use weft_os::map::RawMap;
 use crate::buffers::Bytes;
 use crate::driver;
 use crate::functions::Handle;
-use crate::home::Home;
-use crate::lasting::Lasting;
-use crate::lives::Lives;
+use crate::liveness::Liveness;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Stop, code_of, say};
-use crate::tally::Tally;
+use crate::request_communicator::RequestCommunicator;
+use crate::result_buffer::ResultBuffer;
+use crate::shared_count::SharedCount;
 
 /// A communicator's calls under way.
 #[derive(Debug)]
 pub struct Pending {
     calls: Mutex<Calls>,
     /// Whose they are.
-    pub home: Arc<Home>,
+    pub communicator: Arc<RequestCommunicator>,
 }
 
 /// The calls go before what they lie in.
@@ -37,7 +37,7 @@ pub struct Pending {
 struct Calls {
     algorithms: Nonblocking,
     begun: VecDeque<Begun>,
-    lives: Lives,
+    liveness: Liveness,
     fault: Option<Fault>,
     /// It is in [`UNDER_WAY`].
     is_listed: bool,
@@ -50,7 +50,7 @@ pub struct Buffers {
     /// What is given, if that is a copy.
     pub given: Option<Bytes>,
     /// Where the result goes, and from where, if it must be unpacked.
-    pub taken: Option<(Lasting, Bytes)>,
+    pub taken: Option<(ResultBuffer, Bytes)>,
 }
 
 impl Buffers {
@@ -83,7 +83,7 @@ struct Begun {
 #[derive(Debug)]
 struct Told {
     /// Whose error handler hears of an error.
-    home: Arc<Home>,
+    communicator: Arc<RequestCommunicator>,
     /// It has.
     is_heard: OnceLock<()>,
     /// How it ended.
@@ -105,7 +105,7 @@ fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// How many they are, to be read without the lock.
-static LISTED: Tally = Tally::zero();
+static LISTED: SharedCount = SharedCount::zero();
 
 /// Whether calls go on by themselves in this process. Set-up.
 pub fn can_go_on(mpi: &'static Mpi) -> bool {
@@ -115,20 +115,23 @@ pub fn can_go_on(mpi: &'static Mpi) -> bool {
 impl Pending {
     /// Of a communicator with a segment for them.
     pub fn new(
-        home: Arc<Home>,
+        communicator: Arc<RequestCommunicator>,
         algorithms: Nonblocking,
-        lives: Lives,
+        liveness: Liveness,
         segment: Arc<RawMap>,
     ) -> Self {
         let calls = Mutex::new(Calls {
             algorithms,
             begun: VecDeque::new(),
-            lives,
+            liveness,
             fault: None,
             is_listed: false,
             _segment: segment,
         });
-        Self { calls, home }
+        Self {
+            calls,
+            communicator,
+        }
     }
 
     /// Begins a call, and goes on with it as far as that goes now. Answers the program's request.
@@ -148,7 +151,7 @@ impl Pending {
             return Err(Stop::Fault(fault));
         }
         // Before the call is begun, which cannot be taken back.
-        let begun = Begun::new(mpi, Arc::clone(&self.home), opening.buffers)?;
+        let begun = Begun::new(mpi, Arc::clone(&self.communicator), opening.buffers)?;
         let request = begun.request;
         let ended = match (opening.begin)(&mut calls.algorithms) {
             Ok(()) => {
@@ -186,7 +189,7 @@ impl Calls {
                 Ok(count) => return self.begun.drain(..count).map(|one| (one, Ok(()))).collect(),
                 Err(fault) => self.fail(fault),
             }
-            if self.lives.ended().is_some() {
+            if self.liveness.ended().is_some() {
                 self.fail(Fault::Stopped);
             }
         }
@@ -236,9 +239,13 @@ impl Begun {
     ///
     /// # Errors
     /// [`Stop::Code`].
-    fn new(mpi: &Mpi, home: Arc<Home>, buffers: Buffers) -> Result<Self, Stop> {
+    fn new(
+        mpi: &Mpi,
+        communicator: Arc<RequestCommunicator>,
+        buffers: Buffers,
+    ) -> Result<Self, Stop> {
         let told = Arc::new(Told {
-            home,
+            communicator,
             is_heard: OnceLock::new(),
             code: OnceLock::new(),
             is_freed: OnceLock::new(),
@@ -296,7 +303,7 @@ unsafe extern "C" fn query(result: *mut c_void, status: *mut c_void) -> c_int {
         Some(&code) => {
             // The MPI may ask more than once (MPI_Request_get_status).
             if told.is_heard.set(()).is_ok() {
-                told.home.hear_of_request(mpi, code);
+                told.communicator.report_failure(mpi, code);
             }
             code
         }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use weft_collectives::{Direct, Team};
 use weft_os::map::RawMap;
 
+use crate::in_place_tries::InPlaceTries;
 use crate::outcome::Stop;
 use crate::pending::Pending;
 use crate::reach::Memories;
-use crate::tries::Tries;
 use crate::waiting::Waiting;
 
 /// One rank's end of a communicator that is served. The team goes before what it lies in.
@@ -24,7 +24,7 @@ pub struct Served {
     /// The ranks' memory, where all share theirs.
     pub memories: Option<Memories>,
     /// How reading data of middle lengths there went lately.
-    pub tries: Tries,
+    pub in_place_tries: InPlaceTries,
     /// Calls that do not wait, where they go on by themselves on all ranks.
     pub pending: Option<Arc<Pending>>,
     /// What it all lies in.

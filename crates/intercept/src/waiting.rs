@@ -11,10 +11,10 @@ use std::ffi::{c_int, c_void};
 use weft_collectives::{Fault, Stopped, Wait};
 
 use crate::functions::{Functions, Handle};
-use crate::lives::Lives;
+use crate::liveness::Liveness;
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
-use crate::turns::Turns;
+use crate::yielding::Yielding;
 
 /// Yields between two calls for progress, where ranks share cores. Chosen: who is waited for may
 /// wait for messages itself, but most often it only waits for its turn.
@@ -37,10 +37,10 @@ pub struct Waiting {
     mpi: &'static Functions,
     status_ignore: usize,
     request: Handle,
-    lives: Lives,
+    liveness: Liveness,
     /// Ranks have to share processors.
     shares_cores: bool,
-    turns: Turns,
+    yielding: Yielding,
     calls: u32,
     /// The rank whose process has ended.
     pub ended: Option<usize>,
@@ -60,7 +60,7 @@ unsafe extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
 
 impl Waiting {
     /// For ranks of those processes. `None` if the MPI gives no request.
-    pub fn new(mpi: &'static Mpi, lives: Lives, shares_cores: bool) -> Option<Self> {
+    pub fn new(mpi: &'static Mpi, liveness: Liveness, shares_cores: bool) -> Option<Self> {
         let mut request = 0;
         let nothing = std::ptr::null_mut();
         // SAFETY: the functions have the standard's types, and take nothing.
@@ -70,9 +70,9 @@ impl Waiting {
             mpi: &mpi.functions,
             status_ignore: mpi.abi.status_ignore(),
             request,
-            lives,
+            liveness,
             shares_cores,
-            turns: Turns::NEW,
+            yielding: Yielding::NEW,
             calls: 0,
             ended: None,
         })
@@ -121,9 +121,9 @@ impl Waiting {
             || spins > SPINS_IN_VAIN
             || (spins > SPINS_ALONE && self.calls % CALLS_PER_OFFER == 0);
         if offers {
-            self.turns.offer();
+            self.yielding.offer();
         }
-        self.ended = self.lives.ended();
+        self.ended = self.liveness.ended();
         match self.ended {
             Some(_) => Err(Stopped),
             None => Ok(()),

@@ -110,7 +110,7 @@ const ATOMICS_ON_USER_MEMORY: &str = "crates/memory/src/atomic.rs";
 /// Flags between the ranks of a communicator, which need none of the queues of crates/ring.
 const ATOMICS_OF_COLLECTIVES: &str = "crates/collectives/src/sync.rs";
 /// One number, asked by every look for messages that finds none, which must not take a lock.
-const ATOMIC_OF_CALLS_UNDER_WAY: &str = "crates/intercept/src/tally.rs";
+const ATOMIC_OF_CALLS_UNDER_WAY: &str = "crates/intercept/src/shared_count.rs";
 
 /// How far above an `unsafe` its reason may begin, in lines: a list of several obligations fits.
 const REASON_LINES: usize = 16;

@@ -12,7 +12,7 @@ use weft_contract::{
 };
 use weft_memory::BytesView;
 
-use super::detour::Detours;
+use super::rerouted::ReroutedSends;
 use super::routing::RoutingTable;
 
 /// What one route has told of a remote, and the others are to learn.
@@ -47,7 +47,7 @@ pub(super) fn unmarked(id: u64) -> (usize, u64) {
 #[derive(Debug)]
 pub(super) struct Routing {
     pub(super) table: RoutingTable,
-    pub(super) detours: Detours,
+    pub(super) rerouted: ReroutedSends,
     /// What a route has told of remotes, and the others do not know yet. Filled while a route makes
     /// progress, and empty again before the round ends.
     pub(super) news: Vec<News>,
@@ -96,7 +96,7 @@ impl<O: Owner> Owner for Between<'_, O> {
 
     #[cold]
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
-        for send in self.routing.detours.give_up(remote) {
+        for send in self.routing.rerouted.give_up(remote) {
             self.owner.on_sent(send.op.token, Err(why));
         }
         self.owner.on_remote_lost(remote, why);
@@ -109,7 +109,7 @@ impl<O: Owner> Owner for Between<'_, O> {
             .news
             .push(News::TurnedAway(remote, was_watched));
         match self.routing.table.turn_away(remote, self.number) {
-            Some(route) => self.routing.detours.add(remote, route, turned.sends),
+            Some(route) => self.routing.rerouted.add(remote, route, turned.sends),
             None => self.owner.on_turned_away(turned),
         }
     }

@@ -31,7 +31,7 @@ pub(super) enum RouteTo {
     /// The other route of this index.
     Other(u8),
     /// The same, after all sends that an earlier route gave back have gone there.
-    Detour(u8),
+    Rerouted(u8),
     /// No open route serves it.
     Nowhere,
 }
@@ -100,21 +100,21 @@ impl RoutingTable {
     }
 
     /// Route `number` of the list does not reach a remote: takes the next one that serves it, if
-    /// there is any, for a detour; answers the index among the others. Slow path.
+    /// there is any, to send again by; answers the index among the others. Slow path.
     pub(super) fn turn_away(&mut self, remote: RemoteId, number: usize) -> Option<usize> {
         let serving = self.serving.get_mut(remote.index())?;
         *serving &= u8::MAX.checked_shl(number as u32 + 1).unwrap_or(0);
         let index = (serving.trailing_zeros() as u8)
             .checked_sub(1)
             .filter(|_| *serving != 0)?;
-        self.routes[remote.index()] = RouteTo::Detour(index);
+        self.routes[remote.index()] = RouteTo::Rerouted(index);
         Some(usize::from(index))
     }
 
     /// All that was given back has gone the new way. Slow path.
-    pub(super) fn end_detour(&mut self, remote: RemoteId) {
+    pub(super) fn end_rerouting(&mut self, remote: RemoteId) {
         if let Some(route) = self.routes.get_mut(remote.index())
-            && let RouteTo::Detour(index) = *route
+            && let RouteTo::Rerouted(index) = *route
         {
             *route = RouteTo::Other(index);
         }
@@ -154,11 +154,11 @@ mod tests {
         use Scope::{Everybody, Nobody};
         let mut table = table(&[Everybody, Nobody, Everybody, Everybody]);
         assert_eq!(table.turn_away(SOMEBODY, 0), Some(1));
-        assert_eq!(table.to(SOMEBODY), RouteTo::Detour(1));
-        table.end_detour(SOMEBODY);
+        assert_eq!(table.to(SOMEBODY), RouteTo::Rerouted(1));
+        table.end_rerouting(SOMEBODY);
         assert_eq!(table.to(SOMEBODY), RouteTo::Other(1));
         assert_eq!(table.turn_away(SOMEBODY, 2), Some(2));
         assert_eq!(table.turn_away(SOMEBODY, 3), None, "there is no other");
-        assert_eq!(table.to(SOMEBODY), RouteTo::Detour(2), "nothing changes");
+        assert_eq!(table.to(SOMEBODY), RouteTo::Rerouted(2), "nothing changes");
     }
 }

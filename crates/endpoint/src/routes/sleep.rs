@@ -21,7 +21,7 @@ impl<F: Route, O: Route> Sleep for Routes<F, O> {
     // that round ends, so that nobody falls asleep over it.
     fn before_sleep(&mut self) -> bool {
         debug_assert!(self.routing.news.is_empty(), "news outlived a round");
-        if !self.routing.detours.is_empty() || !self.first.before_sleep() {
+        if !self.routing.rerouted.is_empty() || !self.first.before_sleep() {
             return false;
         }
         let awake = self
@@ -48,7 +48,7 @@ impl<F: Route, O: Route> Sleep for Routes<F, O> {
 
     fn wakes_for_room(&self, remote: RemoteId) -> bool {
         match self.routing.table.to(remote) {
-            RouteTo::Other(index) | RouteTo::Detour(index) => {
+            RouteTo::Other(index) | RouteTo::Rerouted(index) => {
                 self.others[usize::from(index)].wakes_for_room(remote)
             }
             RouteTo::First | RouteTo::Nowhere => self.first.wakes_for_room(remote),

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 
 use weft_contract::{Owner, Peer, PostError, Posted, RemoteId, Returned, SendToken};
 
-/// What was given back for one remote.
+/// The sends to one remote that were given back.
 #[derive(Debug)]
-struct Detour {
+struct Rerouted {
     remote: RemoteId,
     /// Which of the other routes it takes.
     route: usize,
@@ -18,13 +18,13 @@ struct Detour {
 
 /// Sends that were given back.
 #[derive(Debug, Default)]
-pub(super) struct Detours {
-    detours: Vec<Detour>,
+pub(super) struct ReroutedSends {
+    rerouted: Vec<Rerouted>,
 }
 
-impl Detours {
+impl ReroutedSends {
     pub(super) fn is_empty(&self) -> bool {
-        self.detours.is_empty()
+        self.rerouted.is_empty()
     }
 
     /// Takes what a remote has not received, to go by the other route of index `route`; later sends
@@ -32,10 +32,10 @@ impl Detours {
     pub(super) fn add(&mut self, remote: RemoteId, route: usize, sends: Vec<Returned>) {
         let mut sends = VecDeque::from(sends);
         // What the route that now gives up had not taken yet was posted later.
-        if let Some(index) = self.detours.iter().position(|one| one.remote == remote) {
-            sends.append(&mut self.detours.swap_remove(index).sends);
+        if let Some(index) = self.rerouted.iter().position(|one| one.remote == remote) {
+            sends.append(&mut self.rerouted.swap_remove(index).sends);
         }
-        self.detours.push(Detour {
+        self.rerouted.push(Rerouted {
             remote,
             route,
             sends,
@@ -49,9 +49,9 @@ impl Detours {
         owner: &mut O,
     ) -> Vec<RemoteId> {
         let mut done = Vec::new();
-        self.detours.retain_mut(|detour| {
-            let route = &mut routes[detour.route];
-            while let Some(send) = detour.sends.front() {
+        self.rerouted.retain_mut(|one| {
+            let route = &mut routes[one.route];
+            while let Some(send) = one.sends.front() {
                 let outcome = match route.post_send(&send.op, &send.payload) {
                     Err(PostError::Busy) => return true,
                     Ok(Posted::Pending) => None,
@@ -63,9 +63,9 @@ impl Detours {
                 {
                     owner.on_sent(send.op.token, outcome);
                 }
-                detour.sends.pop_front();
+                one.sends.pop_front();
             }
-            done.push(detour.remote);
+            done.push(one.remote);
             false
         });
         done
@@ -74,8 +74,8 @@ impl Detours {
     /// Takes out what waits for a remote that is gone.
     pub(super) fn give_up(&mut self, remote: RemoteId) -> Vec<Returned> {
         let mut sends = Vec::new();
-        for detour in self.detours.iter_mut().filter(|one| one.remote == remote) {
-            sends.extend(detour.sends.drain(..));
+        for one in self.rerouted.iter_mut().filter(|one| one.remote == remote) {
+            sends.extend(one.sends.drain(..));
         }
         sends
     }
@@ -108,10 +108,10 @@ mod tests {
 
     #[test]
     fn what_a_second_route_gives_back_goes_before_what_it_had_not_taken_yet() {
-        let mut detours = Detours::default();
-        detours.add(SOMEBODY, 0, vec![send(3), send(4)]);
-        detours.add(SOMEBODY, 1, vec![send(1), send(2)]);
-        let waiting = detours.give_up(SOMEBODY);
+        let mut rerouted = ReroutedSends::default();
+        rerouted.add(SOMEBODY, 0, vec![send(3), send(4)]);
+        rerouted.add(SOMEBODY, 1, vec![send(1), send(2)]);
+        let waiting = rerouted.give_up(SOMEBODY);
         let tokens: Vec<u64> = waiting.iter().map(|send| send.op.token.0).collect();
         assert_eq!(tokens, [1, 2, 3, 4]);
     }

@@ -26,9 +26,9 @@ struct Recent {
 
 /// By call.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Tries([Recent; NAMES.len()]);
+pub struct InPlaceTries([Recent; NAMES.len()]);
 
-impl Tries {
+impl InPlaceTries {
     /// Whether this call is a try. Fast path.
     #[inline]
     pub fn is_due(&mut self, call: Call) -> bool {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     /// How many of some calls are tries, each of which ends alike.
-    fn tries_of(tries: &mut Tries, call: Call, calls: usize, is_refused: bool) -> usize {
+    fn tries_of(tries: &mut InPlaceTries, call: Call, calls: usize, is_refused: bool) -> usize {
         let is_try = |_: &usize| {
             let is_due = tries.is_due(call);
             if is_due {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn calls_are_tries_until_they_are_refused_and_again_once_one_is_not() {
-        let mut tries = Tries::default();
+        let mut tries = InPlaceTries::default();
         assert_eq!(tries_of(&mut tries, Call::Bcast, 100, false), 100);
         assert_eq!(tries_of(&mut tries, Call::Bcast, 8 + 160, true), 8 + 10);
         assert_eq!(
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn refusals_are_counted_without_end() {
-        let mut tries = Tries::default();
+        let mut tries = InPlaceTries::default();
         let count = tries_of(&mut tries, Call::Scatter, 100_000, true);
         assert_eq!(count, 8 + (100_000 - 8) / 16);
     }

@@ -9,15 +9,15 @@ use crate::functions::Handle;
 use crate::mpi::{self, Mpi};
 use crate::outcome::Stop;
 
-/// Data whose type lasts.
+/// Where a result goes; its type is there until the call ends.
 #[derive(Debug)]
-pub struct Lasting {
+pub struct ResultBuffer {
     data: Checked,
     /// The type, if it is ours.
     made: Option<Handle>,
 }
 
-impl Lasting {
+impl ResultBuffer {
     /// Of data of the call that begins.
     ///
     /// # Errors
@@ -46,7 +46,7 @@ impl Lasting {
     }
 }
 
-impl Drop for Lasting {
+impl Drop for ResultBuffer {
     fn drop(&mut self) {
         if let (Some(mut made), Some(mpi)) = (self.made, mpi::of_this_process()) {
             // SAFETY: our own type, freed once; the MPI still lives, since calls under way end

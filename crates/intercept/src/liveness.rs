@@ -13,16 +13,16 @@ const LIFE_CHECK_NS: u64 = 100_000_000;
 /// of a microsecond or more.
 const CALLS_PER_LOOK: u32 = 256;
 
-/// The processes of a communicator's ranks.
+/// Checks the processes of a communicator's ranks.
 #[derive(Clone, Debug)]
-pub struct Lives {
+pub struct Liveness {
     own: ProcessId,
     ranks: Vec<ProcessId>,
     calls: u32,
     next_check_ns: u64,
 }
 
-impl Lives {
+impl Liveness {
     /// Of these processes, in the order of ranks.
     pub fn new(ranks: Vec<ProcessId>) -> Self {
         Self {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number. What was written before it was set is seen by who reads it.
 #[derive(Debug)]
-pub struct Tally(AtomicUsize);
+pub struct SharedCount(AtomicUsize);
 
-impl Tally {
+impl SharedCount {
     /// Zero.
     pub const fn zero() -> Self {
         Self(AtomicUsize::new(0))

@@ -34,7 +34,7 @@ const SOON_NS: u64 = 10_000_000;
 
 /// What was found of the processor's other users.
 #[derive(Debug)]
-pub struct Turns {
+pub struct Yielding {
     /// Naps before the next yield.
     naps_left: u32,
     /// Naps behind the last yield that took long.
@@ -43,7 +43,7 @@ pub struct Turns {
     yielded_ns: u64,
 }
 
-impl Turns {
+impl Yielding {
     /// Nothing was found yet.
     pub const NEW: Self = Self {
         naps_left: 0,
@@ -84,30 +84,30 @@ mod tests {
 
     #[test]
     fn yields_that_take_long_are_followed_by_naps_more_each_time() {
-        let mut turns = Turns::NEW;
-        turns.found(LONG_TURN_NS);
-        assert_eq!(turns.naps_left, 0);
+        let mut yielding = Yielding::NEW;
+        yielding.found(LONG_TURN_NS);
+        assert_eq!(yielding.naps_left, 0);
         let mut naps = Vec::new();
         for _ in 0..5 {
-            turns.found(LONG_TURN_NS + 1);
-            naps.push(turns.naps_left);
-            turns.found(1_000);
+            yielding.found(LONG_TURN_NS + 1);
+            naps.push(yielding.naps_left);
+            yielding.found(1_000);
         }
         assert_eq!(naps, [16, 64, 256, 256, 256]);
-        turns.found(LONG_TURN_NS);
+        yielding.found(LONG_TURN_NS);
         for _ in 0..SOON_NS / 1_000 {
-            turns.found(1_000);
+            yielding.found(1_000);
         }
-        turns.found(LONG_TURN_NS + 1);
-        assert_eq!(turns.naps_left, 16, "not soon");
+        yielding.found(LONG_TURN_NS + 1);
+        assert_eq!(yielding.naps_left, 16, "not soon");
     }
 
     #[test]
     fn an_offer_that_naps_counts_down() {
-        let mut turns = Turns::NEW;
-        turns.naps_left = 2;
-        turns.offer();
-        turns.offer();
-        assert_eq!((turns.naps_left, turns.yielded_ns), (0, 0));
+        let mut yielding = Yielding::NEW;
+        yielding.naps_left = 2;
+        yielding.offer();
+        yielding.offer();
+        assert_eq!((yielding.naps_left, yielding.yielded_ns), (0, 0));
     }
 }

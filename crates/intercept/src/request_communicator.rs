@@ -11,14 +11,14 @@ use weft_mpi_abi::Abi;
 use crate::functions::Handle;
 use crate::mpi::Mpi;
 
-/// A communicator, there or freed.
+/// The communicator of calls that do not wait, there or freed.
 #[derive(Debug)]
-pub struct Home {
+pub struct RequestCommunicator {
     communicator: Handle,
     is_freed: OnceLock<()>,
 }
 
-impl Home {
+impl RequestCommunicator {
     /// Of a communicator that is there.
     pub fn new(communicator: Handle) -> Arc<Self> {
         Arc::new(Self {
@@ -32,11 +32,11 @@ impl Home {
         self.is_freed.get_or_init(|| ());
     }
 
-    /// Has the program's error handler hear of a request that failed: the communicator's, or
+    /// Calls the program's error handler for a request that failed: the communicator's, or
     /// MPI_COMM_WORLD's if that is gone. The MPI calls one besides, since the request has no
     /// communicator for it: Open MPI and Intel MPI that of MPI_COMM_WORLD, MPICH that of
     /// MPI_COMM_SELF. Open MPI is told by its interface, so its program hears once.
-    pub fn hear_of_request(&self, mpi: &Mpi, code: i32) {
+    pub fn report_failure(&self, mpi: &Mpi, code: i32) {
         let world = mpi.communicators.world;
         let hears = match self.is_freed.get() {
             None => self.communicator,
