@@ -172,4 +172,18 @@ mod tests {
         }
         assert!(are_parts_served(Call::Alltoall, Abi::OpenMpi, 2));
     }
+
+    /// Measured (docs/lab/2026-11-27-what-to-leave-to-intel-mpi.md): to leave them costs more.
+    #[test]
+    fn two_ranks_of_intel_mpi_are_served_where_its_own_transport_is_a_little_faster() {
+        assert_eq!(
+            longest_block_bytes(Call::Alltoall, Abi::Mpich, 2),
+            32 * 1024
+        );
+        assert_eq!(
+            longest_block_bytes(Call::Allgather, Abi::Mpich, 2),
+            4 * 1024
+        );
+        assert!(are_parts_served(Call::Alltoall, Abi::Mpich, 2));
+    }
 }
