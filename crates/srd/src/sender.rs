@@ -25,7 +25,8 @@ const BATCHES_PER_WINDOW_HOSTS: u64 = 4;
 
 /// Hosts are slower than the network when they take so many times as long (chosen).
 const HOSTS_SLOWER: u64 = 2;
-/// A host that is away for longer does something else (chosen).
+/// A host that is away for longer does something else (chosen; what else was tried:
+/// docs/lab/2026-11-27-readers-far-away.md).
 pub(crate) const HOSTS_MOST_NS: Nanos = Nanos(100_000);
 
 /// The sending half of a flow.
