@@ -176,6 +176,7 @@ fn stage(
         stage,
         publish: options.writes.publish(),
         sending_bytes,
+        attributes_after: Writes::ATTRIBUTES_AFTER,
     })
 }
 

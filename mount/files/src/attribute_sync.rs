@@ -19,8 +19,6 @@ use crate::known_attributes::{Draft, Need};
 use crate::names::{self, ATTRIBUTES, Listed};
 use crate::nodes::ROOT;
 
-/// Specified: what was changed is in the store after so long, unless the store is slow.
-const DELAY: Duration = Duration::from_secs(1);
 /// Chosen: the longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Chosen: how often another mount may be quicker, in one attempt.
@@ -128,7 +126,8 @@ pub fn write_soon(core: &Arc<Core>, folder: u64) {
     let core = Arc::clone(core);
     let runtime = core.runtime.clone();
     runtime.spawn(async move {
-        let mut pause = DELAY;
+        let delay = core.settings.writes.attributes_after;
+        let mut pause = delay;
         loop {
             tokio::time::sleep(pause).await;
             match write(&core, folder).await {
@@ -136,7 +135,7 @@ pub fn write_soon(core: &Arc<Core>, folder: u64) {
                 // They were given up, with the folder.
                 Err(fault) if !is_changed(&core, folder) => core.tell(&fault.to_string()),
                 Err(fault) => {
-                    if pause == DELAY {
+                    if pause == delay {
                         core.tell(&format!("attributes are written again later: {fault}"));
                     }
                     pause = (pause * 2).min(LONGEST_PAUSE);
@@ -152,7 +151,7 @@ pub fn write_soon(core: &Arc<Core>, folder: u64) {
                 nodes.forget(folder, 0);
                 return;
             }
-            pause = DELAY;
+            pause = delay;
         }
     });
 }

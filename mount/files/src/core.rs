@@ -54,9 +54,14 @@ pub struct Writes {
     pub publish: Publish,
     /// Of parts that are being sent, in memory.
     pub sending_bytes: u64,
+    /// How long after a change attributes are written, unless the store is slow.
+    pub attributes_after: Duration,
 }
 
 impl Writes {
+    /// Specified: when what was changed is in the store.
+    pub const ATTRIBUTES_AFTER: Duration = Duration::from_secs(1);
+
     /// In a folder for temporary files that is removed at the end, for tests.
     ///
     /// # Errors
@@ -66,6 +71,7 @@ impl Writes {
             stage: Arc::new(Stage::temporary(4 << 30)?),
             publish,
             sending_bytes: 128 << 20,
+            attributes_after: Self::ATTRIBUTES_AFTER,
         })
     }
 }

@@ -313,6 +313,7 @@ fn full_stage_refuses_before_data_are_taken_and_streams_go_on() {
         stage: Arc::new(Stage::temporary(40 << 20).unwrap()),
         publish: Publish::Close,
         sending_bytes: 32 << 20,
+        attributes_after: Writes::ATTRIBUTES_AFTER,
     };
     let stage = Arc::clone(&writes.stage);
     let settings = Settings {

@@ -48,10 +48,13 @@ pub struct StoreError {
     pub message: String,
     /// By which the store's owner finds the request.
     pub request_id: Option<String>,
+    /// The request was sent more than once. The store may have done an earlier attempt, whose
+    /// answer was lost: then a condition does not hold any more because of this client's own write.
+    pub is_repeated: bool,
 }
 
 impl StoreError {
-    /// Without a request id.
+    /// Without a request id, of a request that was sent once.
     pub fn new(failure: Failure, operation: &'static str, key: &str, message: &str) -> Self {
         Self {
             failure,
@@ -59,6 +62,15 @@ impl StoreError {
             key: key.to_owned(),
             message: message.to_owned(),
             request_id: None,
+            is_repeated: false,
+        }
+    }
+
+    /// The same, of a request that was sent more than once.
+    pub fn repeated(self) -> Self {
+        Self {
+            is_repeated: true,
+            ..self
         }
     }
 }

@@ -40,6 +40,14 @@ const SLOW_TIMES: Times = Times {
     wait: Duration::from_millis(500),
     pause: Duration::from_millis(100),
 };
+/// The same where no time runs out, however slow the machine is.
+const CALM_TIMES: Times = Times {
+    patience: Duration::from_secs(60),
+    heartbeat: Duration::from_secs(5),
+    least_sure: Duration::from_secs(20),
+    wait: TIMES.wait,
+    pause: TIMES.pause,
+};
 const ID: &str = "00000000000000000000000000000000000000aa";
 
 /// What was told, by all mounts of the test that runs: one at a time.
@@ -54,8 +62,15 @@ struct Mount {
 
 impl Mount {
     fn of(store: &Arc<MemoryStore>) -> Self {
+        Self::that_writes_attributes_after(Writes::ATTRIBUTES_AFTER, store)
+    }
+
+    fn that_writes_attributes_after(after: Duration, store: &Arc<MemoryStore>) -> Self {
         let runtime = Runtime::new().unwrap();
-        let writes = Writes::temporary(Publish::Close).unwrap();
+        let writes = Writes {
+            attributes_after: after,
+            ..Writes::temporary(Publish::Close).unwrap()
+        };
         let stage = Arc::clone(&writes.stage);
         let settings = Settings {
             prefix: "p/".to_owned(),

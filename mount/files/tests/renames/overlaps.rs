@@ -124,10 +124,7 @@ fn renames_of_the_same_folders_at_once_lose_nothing_and_double_nothing() {
             let before = bodies(&store);
             let (mount, rival) = (Mount::of(&store), Mount::of(&store));
             for mount in [&mount, &rival] {
-                mount.files.finish_renames(Times {
-                    wait: TIMES.wait,
-                    ..SLOW_TIMES
-                });
+                mount.files.finish_renames(CALM_TIMES);
             }
             let (went, goes) = std::sync::mpsc::channel();
             let meet = async move {

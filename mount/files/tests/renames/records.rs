@@ -55,24 +55,23 @@ fn record_as_specified_is_finished_and_what_others_wrote_stays() {
 #[test]
 fn rename_says_so_if_somebody_else_wrote_a_file_and_loses_nothing_of_it() {
     let _one = alone();
-    // When, what is written, and what is there then.
-    type Case = (Operation, &'static str, [&'static str; 2]);
+    // Before which request of x, what is written, and what is there then.
+    type Case = (Operation, &'static str, &'static str, [&'static str; 2]);
     let cases: [Case; 4] = [
-        (Operation::Copy, "p/a/x", ["p/a/x", "p/b/y"]),
-        (Operation::Delete, "p/a/x", ["p/a/x", "p/b/y"]),
-        (Operation::Copy, "p/b/x", ["p/b/x", "p/b/y"]),
+        (Operation::Copy, "p/b/x", "p/a/x", ["p/a/x", "p/b/y"]),
+        (Operation::Delete, "p/a/x", "p/a/x", ["p/a/x", "p/b/y"]),
+        (Operation::Copy, "p/b/x", "p/b/x", ["p/b/x", "p/b/y"]),
         // This is as if it were written after the rename.
-        (Operation::Copy, "p/a/new", ["p/a/new", "p/b/x"]),
+        (Operation::Copy, "p/b/x", "p/a/new", ["p/a/new", "p/b/x"]),
     ];
-    for (moment, written, keys) in cases {
+    for (moment, key, written, keys) in cases {
         let store = Arc::new(MemoryStore::new());
         store.plant("p/a/x", "a long content");
         store.plant("p/a/y", "another");
         let mount = Mount::of(&store);
         let writer = Arc::clone(&store);
         let write = async move { writer.plant(written, "by somebody else") };
-        // The first copy, or deletion, is that of x.
-        store.faults().before(moment, 0, write);
+        store.faults().before_key(moment, key, write);
         let is_new = written == "p/a/new";
         let answer = if is_new { Ok(()) } else { Err(Reason::Broken) };
         assert_eq!(
@@ -114,9 +113,12 @@ fn object_of_the_same_length_that_somebody_else_wrote_at_the_new_name_is_not_the
             }
             writer.plant("p/b/x", "somebody else!");
         };
-        store.faults().before(Operation::Copy, copies, write);
+        let copy = ["p/b/x", "p/b/y"][copies];
+        store.faults().before_key(Operation::Copy, copy, write);
         if copies == 1 {
-            store.faults().fail(Operation::Copy, 1, Failure::Changed);
+            store
+                .faults()
+                .fail_key(Operation::Copy, copy, Failure::Changed);
         }
         assert_eq!(mount.rename("a", "b"), Err(Reason::Broken), "{copies}");
         assert!(!has_records(&store));

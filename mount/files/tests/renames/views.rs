@@ -29,24 +29,23 @@ fn old_name_of_a_rename_that_broke_off_is_gone_once_anybody_has_finished_it() {
     for is_finished_elsewhere in [false, true] {
         let store = Arc::new(MemoryStore::new());
         let mount = mount_with_a_changed_folder(&store);
+        mount.files.finish_renames(CALM_TIMES);
         store
             .faults()
             .fail(Operation::Copy, 1, Failure::Unreachable);
-        if is_finished_elsewhere {
-            // Its own attempts fail until another mount has done all.
-            for copy in 2..6 {
-                store
-                    .faults()
-                    .fail(Operation::Copy, copy, Failure::Unreachable);
-            }
-        }
+        // The record is the first PUT; with the next one the mount tries again.
+        let (try_again, tries) = tokio::sync::oneshot::channel::<()>();
+        store.faults().before(Operation::Put, 1, async {
+            let _ = tries.await;
+        });
         assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
         assert_eq!(mount.names(), ["a", "b", "other"], "half of it");
         let other = Mount::of(&store);
         if is_finished_elsewhere {
-            store.faults().clear();
             other.files.finish_renames(TIMES);
+            wait_for("nobody finishes it", || !has_records(&store));
         }
+        drop(try_again);
         wait_for("nobody finishes it", || !has_records(&store));
         wait_for("the old name stays", || mount.names() == ["b", "other"]);
         assert_eq!(other.names(), ["b", "other"]);
@@ -101,8 +100,8 @@ fn folder_that_a_mount_emptied_stays_though_a_listing_showed_it_before() {
     assert!(mount.names().is_empty());
 }
 
-/// Sets the mode of `x` in the folder `a`; it is written a second later.
-fn change_x(mount: &Mount) {
+/// Sets the mode of `x` in the folder `a`, and returns its number.
+fn change_x(mount: &Mount) -> u64 {
     let find = |parent, name| {
         let found = mount.runtime.block_on(mount.files.lookup(parent, name));
         found.unwrap().attributes.ino
@@ -114,11 +113,10 @@ fn change_x(mount: &Mount) {
         },
         ..Change::default()
     };
-    let changed = mount
-        .files
-        .attribute_calls
-        .change(find(find(ROOT, "a"), "x"), &change);
+    let x = find(find(ROOT, "a"), "x");
+    let changed = mount.files.attribute_calls.change(x, &change);
     mount.runtime.block_on(changed).unwrap();
+    x
 }
 
 #[test]
@@ -133,15 +131,16 @@ fn attributes_set_just_before_another_mount_renames_the_folder_do_not_make_it_ag
                 r#"{"version":1,"names":{"x":{"mode":416}}}"#,
             );
         }
-        let mount = Mount::of(&store);
-        change_x(&mount);
+        // By itself it writes them after the test.
+        let mount = Mount::that_writes_attributes_after(Duration::from_secs(3600), &store);
+        let x = change_x(&mount);
         assert_eq!(Mount::of(&store).rename("a", "b"), Ok(()));
-        wait_for("the attributes are not written", || {
-            told().iter().any(|line| line.contains("`p/a/` is gone")) || !is_moved(&store)
-        });
+        let written = mount.files.attribute_calls.sync(x);
+        let fault = mount.runtime.block_on(written).unwrap_err();
+        assert_eq!(fault.reason, Reason::NotFound);
+        assert!(fault.to_string().contains("`p/a/` is gone"), "{fault}");
         assert!(is_moved(&store), "{:?}", store.keys());
         assert_eq!(mount.names(), ["b"]);
-        told().clear();
     }
 }
 
@@ -154,19 +153,24 @@ fn attributes_set_while_this_mount_renames_the_folder_are_written_at_the_new_nam
     let _one = alone();
     let store = Arc::new(MemoryStore::new());
     store.plant("p/a/x", "x");
-    let mount = Mount::of(&store);
+    let mount = Mount::that_writes_attributes_after(Duration::from_millis(1), &store);
     // The kernel looks for what it renames.
     mount
         .runtime
         .block_on(mount.files.lookup(ROOT, "a"))
         .unwrap();
-    // Longer than attributes wait before they are written.
-    let slow = async { tokio::time::sleep(Duration::from_millis(1500)).await };
-    store.faults().before(Operation::Copy, 0, slow);
+    let (go_on, goes) = tokio::sync::oneshot::channel::<()>();
+    let stop = async {
+        let _ = goes.await;
+    };
+    store.faults().before_key(Operation::Copy, "p/b/x", stop);
     std::thread::scope(|scope| {
         let renaming = scope.spawn(|| mount.rename("a", "b"));
         wait_for("no rename began", || has_records(&store));
         change_x(&mount);
+        // Time enough to write them where they must not be.
+        std::thread::sleep(Duration::from_millis(50));
+        drop(go_on);
         assert_eq!(renaming.join().unwrap(), Ok(()));
     });
     wait_for("the attributes are not written", || {

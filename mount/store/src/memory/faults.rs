@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which requests of a [`MemoryStore`](super::MemoryStore) fail, and how many came.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
 
@@ -61,8 +61,26 @@ impl Operation {
 /// What comes before a request is answered.
 type Before = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// Which request of a kind is meant.
+#[derive(Debug)]
+enum Which {
+    /// By its number.
+    Count(u64),
+    /// The next one of this key: requests that are sent side by side come in any order.
+    Key(String),
+}
+
+impl Which {
+    fn is(&self, count: u64, key: &str) -> bool {
+        match self {
+            Self::Count(at) => *at == count,
+            Self::Key(own) => own == key,
+        }
+    }
+}
+
 #[derive(Default)]
-struct Befores(Vec<(Operation, u64, Before)>);
+struct Befores(Vec<(Operation, Which, Before)>);
 
 impl fmt::Debug for Befores {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,9 +91,11 @@ impl fmt::Debug for Befores {
 /// The plan of failures, and the count of requests.
 #[derive(Debug, Default)]
 pub struct Faults {
-    planned: VecDeque<(Operation, u64, Failure)>,
+    planned: Vec<(Operation, Which, Failure)>,
     /// Requests that are done, and whose answers are lost.
-    unheard: VecDeque<(Operation, u64)>,
+    unheard: Vec<(Operation, Which)>,
+    /// Copies likewise, by the keys they make, which the client asks for once more within a call.
+    repeated_copies: Vec<String>,
     /// Requests that wait until something else has happened.
     befores: Befores,
     /// After so many requests the store is away: the last one is done or not, and not answered.
@@ -90,14 +110,38 @@ impl Faults {
     /// Fails the request of this kind that comes after `skipped` others of its kind.
     pub fn fail(&mut self, operation: Operation, skipped: u64, failure: Failure) {
         let at = self.count(operation) + skipped + 1;
-        self.planned.push_back((operation, at, failure));
+        self.planned.push((operation, Which::Count(at), failure));
+    }
+
+    /// Fails the next request of this kind for a key.
+    pub fn fail_key(&mut self, operation: Operation, key: &str, failure: Failure) {
+        let which = Which::Key(key.to_owned());
+        self.planned.push((operation, which, failure));
     }
 
     /// Does the request of this kind that comes after `skipped` others, and loses its answer:
     /// writes only.
     pub fn lose_answer(&mut self, operation: Operation, skipped: u64) {
         let at = self.count(operation) + skipped + 1;
-        self.unheard.push_back((operation, at));
+        self.unheard.push((operation, Which::Count(at)));
+    }
+
+    /// The same of the next request of this kind for a key.
+    pub fn lose_answer_key(&mut self, operation: Operation, key: &str) {
+        let which = Which::Key(key.to_owned());
+        self.unheard.push((operation, which));
+    }
+
+    /// Does the next copy to a key, and loses its answer; the client asks once more within the same
+    /// call, as SDKs do.
+    pub fn repeat_copy(&mut self, to: &str) {
+        self.repeated_copies.push(to.to_owned());
+    }
+
+    /// Whether a copy is asked for once more.
+    pub(super) fn take_repeat(&mut self, to: &str) -> bool {
+        let at = self.repeated_copies.iter().position(|key| key == to);
+        at.is_some_and(|at| self.repeated_copies.swap_remove(at) == to)
     }
 
     /// The request of this kind that comes after `skipped` others waits for `before`: a pause, or
@@ -108,15 +152,27 @@ impl Faults {
         skipped: u64,
         before: impl Future<Output = ()> + Send + 'static,
     ) {
-        let at = self.count(operation) + skipped + 1;
-        self.befores.0.push((operation, at, Box::pin(before)));
+        let which = Which::Count(self.count(operation) + skipped + 1);
+        self.befores.0.push((operation, which, Box::pin(before)));
+    }
+
+    /// The same of the next request of this kind for a key; of a copy, the one it makes.
+    pub fn before_key(
+        &mut self,
+        operation: Operation,
+        key: &str,
+        before: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let which = Which::Key(key.to_owned());
+        self.befores.0.push((operation, which, Box::pin(before)));
     }
 
     /// What the request that was just counted waits for.
-    pub(super) fn take_before(&mut self, operation: Operation) -> Option<Before> {
+    pub(super) fn take_before(&mut self, operation: Operation, key: &str) -> Option<Before> {
         let count = self.count(operation);
-        let is_due =
-            |planned: &(Operation, u64, Before)| (planned.0, planned.1) == (operation, count);
+        let is_due = |planned: &(Operation, Which, Before)| {
+            planned.0 == operation && planned.1.is(count, key)
+        };
         let at = self.befores.0.iter().position(is_due)?;
         Some(self.befores.0.swap_remove(at).2)
     }
@@ -142,6 +198,7 @@ impl Faults {
         self.away_after = None;
         self.planned.clear();
         self.unheard.clear();
+        self.repeated_copies.clear();
         self.befores.0.clear();
     }
 
@@ -176,23 +233,27 @@ impl Faults {
                 ));
             }
         }
-        let hit =
-            |planned: &&(Operation, u64, Failure)| (planned.0, planned.1) == (operation, count);
-        match self.planned.iter().find(hit) {
-            Some((_, _, failure)) => Err(StoreError::new(
-                *failure,
-                operation.name(),
-                key,
-                "as the test wants",
-            )),
-            None => Ok(()),
-        }
+        let is_due = |planned: &(Operation, Which, Failure)| {
+            planned.0 == operation && planned.1.is(count, key)
+        };
+        let Some(at) = self.planned.iter().position(is_due) else {
+            return Ok(());
+        };
+        let (_, _, failure) = self.planned.swap_remove(at);
+        let text = "as the test wants";
+        Err(StoreError::new(failure, operation.name(), key, text))
     }
 
     /// A request is done; its answer may have to be lost.
     pub(super) fn meet_after(&mut self, operation: Operation, key: &str) -> Result<(), StoreError> {
         let is_away = self.away_after.is_some_and(|(last, _)| self.total() > last);
-        if !is_away && !self.unheard.contains(&(operation, self.count(operation))) {
+        let count = self.count(operation);
+        let is_due =
+            |planned: &(Operation, Which)| planned.0 == operation && planned.1.is(count, key);
+        let due = self.unheard.iter().position(is_due);
+        if let Some(at) = due {
+            self.unheard.swap_remove(at);
+        } else if !is_away {
             return Ok(());
         }
         let name = operation.name();
