@@ -17,6 +17,7 @@ use crate::core::{Core, Settings};
 use crate::fault::{Fault, Reason};
 use crate::folders::Folders;
 use crate::job::{ANSWER_BYTES, ELSE, EXTENT_BYTES, FOLLOWS, refusal};
+use crate::job_messages::Question;
 use crate::job_store::JobStore;
 use crate::names;
 use crate::nodes::Body;
@@ -26,7 +27,6 @@ use crate::renames::hold::Times;
 use crate::search;
 use crate::sources::Disk;
 use crate::version::Version;
-use crate::words::Question;
 
 /// Chosen: as many of the first pauses fill the wait for another rename; the others are longer.
 const FIRST_PAUSES: u32 = 50;

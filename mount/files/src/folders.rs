@@ -15,7 +15,7 @@ use crate::fault::{Fault, Reason};
 use crate::handles::Open;
 use crate::listing::Listing;
 use crate::names::Named;
-use crate::walks::{Walks, Whole};
+use crate::tree_walks::{Walks, Whole};
 
 /// An open folder.
 struct OpenFolder {

@@ -11,9 +11,9 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use weft_store::{Range, Store, StoreError};
 
 use crate::fault::mount_ends;
+use crate::job_messages::Question;
 use crate::owners::Owners;
 use crate::version::Version;
-use crate::words::Question;
 
 /// Specified (1.2): neighbouring bytes have one owner.
 pub const EXTENT_BYTES: u64 = 8 << 20;

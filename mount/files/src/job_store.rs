@@ -16,7 +16,7 @@ use weft_store::{
 };
 
 use crate::job::{ELSE, FOLLOWS, Job, MISSING, refusal};
-use crate::words::{self, Question, Wanted};
+use crate::job_messages::{self, Question, Wanted};
 
 /// Chosen: names that an owner remembers; some tens of megabytes.
 const NAMES: usize = 100_000;
@@ -138,7 +138,7 @@ impl JobStore {
         let answered = match question {
             Question::Object(age, key) => match self.own_object(&key, age).await {
                 Ok(Some(info)) => {
-                    words::put_object(&mut words, &info);
+                    job_messages::put_object(&mut words, &info);
                     Ok(())
                 }
                 Ok(None) => return refusal(MISSING, ""),
@@ -146,7 +146,7 @@ impl JobStore {
             },
             Question::Page(age, wanted) => match self.own_page(wanted, age).await {
                 Ok(page) => {
-                    words::put_page(&mut words, &page);
+                    job_messages::put_page(&mut words, &page);
                     Ok(())
                 }
                 Err(error) => Err(error.to_string()),
@@ -173,7 +173,7 @@ impl Objects for JobStore {
         let question = Question::Object(self.ttl, key.to_owned());
         let found = match self.job.ask(subject.as_bytes(), &question).await {
             Some(None) => None,
-            Some(Some(mut bytes)) => match words::object(&mut bytes) {
+            Some(Some(mut bytes)) => match job_messages::object(&mut bytes) {
                 Some(info) => Some(info),
                 None => return self.store.head(key).await,
             },
@@ -195,7 +195,7 @@ impl Objects for JobStore {
         let question = Question::Page(self.ttl, wanted.clone());
         let subject = [b"L", &*question.write()].concat();
         match self.job.ask(&subject, &question).await {
-            Some(Some(mut bytes)) => match words::page(&mut bytes) {
+            Some(Some(mut bytes)) => match job_messages::page(&mut bytes) {
                 Some(page) => Ok(page),
                 None => self.store.list(request).await,
             },

@@ -15,7 +15,8 @@
 //! - [`search`]: finds a name in the store, with as few requests as possible.
 //! - [`nodes`]: inodes. [`facts`]: what is known of each folder's names, and since when.
 //! - [`listing`]: a listing in order; [`tiling`]: which of its pages to ask for at once; [`guess`]:
-//!   where pages may end; [`walks`]: one listing of a whole tree instead of one for each folder.
+//!   where pages may end; [`tree_walks`]: one listing of a whole tree instead of one for each
+//!   folder.
 //! - [`known_attributes`]: the known attributes in a folder; [`attribute_sync`]: reads and writes
 //!   the folder's [`attribute_object`]. [`turns`]: a lock for each folder.
 //! - [`names`]: which keys are names. [`version`]: one content of a key. [`handles`]: what is open,
@@ -33,7 +34,7 @@
 //!
 //! Other mounts of a job:
 //! - [`job`]: bytes from the other nodes; [`job_store`]: names and listings from them; [`owners`]:
-//!   which node fetches what; [`words`]: the messages between them.
+//!   which node fetches what; [`job_messages`]: the messages between them.
 //!
 //! Errors:
 //! - [`fault`]: why a call fails.
@@ -56,6 +57,7 @@ mod guess;
 mod handles;
 mod hidden;
 pub mod job;
+mod job_messages;
 pub mod job_store;
 mod known_attributes;
 mod listing;
@@ -73,10 +75,9 @@ mod search;
 mod sources;
 pub mod staging;
 mod tiling;
+mod tree_walks;
 mod turns;
 mod version;
-mod walks;
-mod words;
 
 pub use crate::core::{Publish, Settings, Writes};
 pub use attribute_calls::Presence;

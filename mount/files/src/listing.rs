@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A listing in the order of the store's keys. Each page is asked for once, several at a time.
-//! [`crate::folders`] reads an open folder by it, [`crate::walks`] all keys below a folder.
+//! [`crate::folders`] reads an open folder by it, [`crate::tree_walks`] all keys below a folder.
 //!
 //! [`crate::tiling`] says which pages to ask for.
 
