@@ -82,7 +82,12 @@ async fn serve_call(
     }
     let received = admit(state, operation, call, body, &draw).await;
     tokio::time::sleep(Duration::from_millis(faults.first_byte_ms)).await;
-    Ok(received.and_then(|body| calls::carry_out(state, operation, call, body, &draw)))
+    let done = received.and_then(|body| calls::carry_out(state, operation, call, body, &draw));
+    if draw.unheard {
+        reset.set();
+        return Err(Hangup);
+    }
+    Ok(done)
 }
 
 /// Whether the request may be carried out; its body comes back.

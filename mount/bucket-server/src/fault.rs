@@ -11,6 +11,7 @@ use crate::error::{Code, S3Error};
 use crate::operation::Operation;
 
 /// The settings, as the control path takes and gives them.
+// structure: allow struct-fields because each is a name of the control path's JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Faults {
@@ -26,6 +27,9 @@ pub struct Faults {
     pub slow_down: f64,
     /// The share of requests whose connection is reset instead of an answer.
     pub reset: f64,
+    /// The share of requests that are carried out, and whose connection is reset then instead of an
+    /// answer.
+    pub unheard: f64,
     /// The share of object reads that break off half-way.
     pub cut: f64,
     /// The share of object reads with one bit turned over.
@@ -67,6 +71,7 @@ impl Default for Faults {
             operations: Vec::new(),
             slow_down: 0.0,
             reset: 0.0,
+            unheard: 0.0,
             cut: 0.0,
             flip: 0.0,
             change: 0.0,
@@ -87,6 +92,8 @@ pub struct Draw {
     pub slow_down: bool,
     /// Its connection is reset.
     pub reset: bool,
+    /// It is carried out, and its connection is reset.
+    pub unheard: bool,
     /// The bytes it reads break off.
     pub cut: bool,
     /// A bit of the bytes it reads is turned over.
@@ -142,6 +149,7 @@ impl FaultControl {
         let shares = [
             ("slow_down", faults.slow_down),
             ("reset", faults.reset),
+            ("unheard", faults.unheard),
             ("cut", faults.cut),
             ("flip", faults.flip),
             ("change", faults.change),
@@ -170,6 +178,7 @@ impl FaultControl {
         let draw = Draw {
             slow_down: hit(faults.slow_down),
             reset: hit(faults.reset),
+            unheard: hit(faults.unheard),
             cut: hit(faults.cut),
             flip: hit(faults.flip),
             change: hit(faults.change),

@@ -19,6 +19,8 @@ const COPY_PART_BYTES: u64 = 1 << 30;
 const LEAST_PART_BYTES: u64 = 5 << 20;
 /// Chosen: parts that are copied side by side.
 const SIDE_BY_SIDE: usize = 16;
+/// Chosen: the bytes of each of two objects that are compared at once.
+const COMPARED_BYTES: u64 = 8 << 20;
 
 /// An object that is copied.
 #[derive(Clone, Copy)]
@@ -27,6 +29,76 @@ pub struct Source<'a> {
     pub key: &'a str,
     /// Its content.
     pub info: &'a ObjectInfo,
+}
+
+/// The same as [`copy_object`], but where the answer to an attempt was lost, and the next one was
+/// refused since the first was done, the object that is there counts as the copy if it has the
+/// content of the source. Nothing is lost then, whoever wrote it; but two who want one name may
+/// both get it.
+///
+/// # Errors
+/// As [`copy_object`].
+pub async fn copy_by_content(
+    ways: &Ways,
+    from: Source<'_>,
+    to: &str,
+    when: &Condition,
+) -> Result<ETag, StoreError> {
+    let refused = match copy_object(ways, from, to, when).await {
+        Err(error) if error.is_repeated && is_otherwise(&error) => error,
+        answer => return answer,
+    };
+    let Some(info) = ways.store.find(to).await? else {
+        return Err(refused);
+    };
+    let found = Source {
+        key: to,
+        info: &info,
+    };
+    match has_same_content(ways, from, found).await {
+        Ok(true) => Ok(info.etag),
+        Ok(false) => Err(refused),
+        // One of the two changed meanwhile.
+        Err(error) if is_otherwise(&error) => Err(refused),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a request failed because somebody changed or removed something, or may have.
+pub fn is_otherwise(error: &StoreError) -> bool {
+    matches!(error.failure, Failure::Changed | Failure::Missing)
+}
+
+/// Whether two objects have the same bytes: both are read.
+///
+/// # Errors
+/// `Changed` and `Missing` where one of them is another one by now; what the store said.
+pub async fn has_same_content(
+    ways: &Ways,
+    one: Source<'_>,
+    other: Source<'_>,
+) -> Result<bool, StoreError> {
+    let size_bytes = one.info.size_bytes;
+    if size_bytes != other.info.size_bytes || other.info.is_archived {
+        return Ok(false);
+    }
+    let mut at = 0;
+    while at < size_bytes {
+        let range = Range::new(at, size_bytes.min(at + COMPARED_BYTES));
+        let get = |source: Source<'_>| {
+            let (store, key) = (Arc::clone(&ways.store), source.key.to_owned());
+            let etag = source.info.etag.clone();
+            async move { store.get(&key, range, &etag).await }
+        };
+        let others = ways.runtime.spawn(get(other));
+        let bytes = get(one).await?;
+        let others = others.await;
+        if bytes != others.unwrap_or_else(|_| Err(mount_ends("GetObject", other.key)))? {
+            return Ok(false);
+        }
+        at = range.end;
+    }
+    Ok(true)
 }
 
 /// Copies an object under a condition on the target.

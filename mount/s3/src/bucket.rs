@@ -13,6 +13,7 @@ use weft_store::{
     Condition, ETag, Failure, ListRequest, Metadata, ObjectInfo, Objects, Page, Range, StoreError,
 };
 
+use crate::attempts::Attempts;
 use crate::body;
 use crate::buffers::Buffers;
 use crate::encoding::{copy_source, decode};
@@ -230,6 +231,7 @@ impl Objects for Bucket {
         when: &Condition,
     ) -> Result<ETag, StoreError> {
         let asked = self.asked("CopyObject", to);
+        let attempts = Attempts::default();
         let (if_match, if_none_match) = headers(when);
         let answer = self
             .client
@@ -240,9 +242,11 @@ impl Objects for Bucket {
             .copy_source_if_match(etag.as_str())
             .set_if_match(if_match)
             .set_if_none_match(if_none_match)
+            .customize()
+            .interceptor(attempts.clone())
             .send()
             .await
-            .map_err(|error| asked.refused(&error))?;
+            .map_err(|error| attempts.said(asked.refused(&error)))?;
         let copied = answer
             .copy_object_result()
             .and_then(|result| result.e_tag());

@@ -3,6 +3,7 @@
 //!
 //! - [`mod@connect`]: options, credentials and region; makes the client.
 //! - [`bucket`]: the traits of `mount/store` over the client.
+//! - [`attempts`]: how often the SDK sent a request.
 //! - [`body`]: bytes of an answer, counted.
 //! - [`buffers`]: memory of answers, used again.
 //! - [`encoding`]: keys in addresses and in listings.
@@ -13,6 +14,7 @@
 //! never those of the SDK.
 #![forbid(unsafe_code)]
 
+mod attempts;
 mod body;
 mod bucket;
 mod buffers;

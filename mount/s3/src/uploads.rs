@@ -7,6 +7,7 @@ use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart, EncodingType};
 use bytes::Bytes;
 use weft_store::{Condition, ETag, Failure, Metadata, Part, Range, StoreError, Upload, Uploads};
 
+use crate::attempts::Attempts;
 use crate::bucket::{Bucket, headers, pairs};
 use crate::encoding::{copy_source, decode};
 
@@ -92,6 +93,7 @@ impl Uploads for Bucket {
     ) -> Result<ETag, StoreError> {
         let asked = self.asked("CompleteMultipartUpload", &upload.key);
         let (if_match, if_none_match) = headers(when);
+        let attempts = Attempts::default();
         let list = parts.iter().map(|part| {
             CompletedPart::builder()
                 .part_number(part.number as i32)
@@ -111,9 +113,11 @@ impl Uploads for Bucket {
             .multipart_upload(parts)
             .set_if_match(if_match)
             .set_if_none_match(if_none_match)
+            .customize()
+            .interceptor(attempts.clone())
             .send()
             .await
-            .map_err(|error| asked.refused(&error))?;
+            .map_err(|error| attempts.said(asked.refused(&error)))?;
         Ok(ETag::new(answer.e_tag().unwrap_or_default()))
     }
 

@@ -35,7 +35,9 @@ pub enum IsCopy {
     Yes,
     /// Somebody else wrote it.
     No,
-    /// Nobody knows: the answer was lost, or another mount got it.
+    /// The answer was lost, and the contents must be compared.
+    Unanswered,
+    /// Nobody knows: another mount got the answer.
     Perhaps,
 }
 
@@ -59,11 +61,22 @@ impl Copies {
     }
 
     /// The answer to it; `is_alone` is what [`Copies::send`] said. Else the store may have refused
-    /// this copy because it has made an earlier one.
-    pub fn answered(&self, key: &str, is_alone: bool, answer: &Result<ETag, StoreError>) {
+    /// this copy because it has made an earlier one. Of a copy with the tag of its `source` nothing
+    /// is kept: the tag says what it is.
+    pub fn answered(
+        &self,
+        key: &str,
+        source: &ETag,
+        is_alone: bool,
+        answer: &Result<ETag, StoreError>,
+    ) {
         let known = match answer {
             // A store that does not say which one it made.
             Ok(etag) if etag.as_str().is_empty() => return,
+            Ok(etag) if etag == source => {
+                self.sent().remove(key);
+                return;
+            }
             Ok(etag) => Sent::Made(etag.clone()),
             Err(error) if is_alone && error.failure == Failure::Changed => Sent::Refused,
             Err(_) => return,
@@ -76,9 +89,39 @@ impl Copies {
         match self.sent().get(&object.key) {
             Some(Sent::Made(etag)) if etag == found => IsCopy::Yes,
             Some(Sent::Made(_) | Sent::Refused) => IsCopy::No,
-            Some(Sent::Unanswered) => IsCopy::Perhaps,
+            Some(Sent::Unanswered) => IsCopy::Unanswered,
             None if self.is_taken_over => IsCopy::Perhaps,
             None => IsCopy::No,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(key: &str) -> Moved {
+        Moved {
+            key: key.to_owned(),
+            etag: "\"1\"".to_owned(),
+            size_bytes: 3,
+            over: None,
+        }
+    }
+
+    #[test]
+    fn copies_with_the_tag_of_their_source_take_no_memory_and_others_are_somebody_elses() {
+        let (copies, source) = (Copies::default(), ETag::new("\"1\""));
+        for number in 0..1000 {
+            let object = moved(&number.to_string());
+            let is_alone = copies.send(&object);
+            copies.answered(&object.key, &source, is_alone, &Ok(source.clone()));
+        }
+        assert_eq!(copies.sent().len(), 0);
+        let later = ETag::new("\"2\"");
+        assert_eq!(copies.is_copy(&moved("7"), &later), IsCopy::No);
+        assert!(copies.send(&moved("7")), "the earlier one was answered");
+        copies.answered("7", &source, true, &Ok(later.clone()));
+        assert_eq!(copies.is_copy(&moved("7"), &later), IsCopy::Yes);
     }
 }

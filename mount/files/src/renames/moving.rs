@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use tokio::task::JoinSet;
-use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, StoreError};
+use weft_store::{Condition, ETag, ListRequest, ObjectInfo, StoreError};
 
 use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::PAGE_KEYS;
-use crate::object_copies::{Source, copy_object, delete_same};
+use crate::object_copies::{Source, copy_by_content, delete_same, has_same_content, is_otherwise};
 use crate::renames::copies::{Copies, IsCopy};
 use crate::renames::record::{Moved, Record};
 use crate::staging::ways::Ways;
@@ -20,6 +20,8 @@ use crate::staging::ways::Ways;
 const SIDE_BY_SIDE: usize = 32;
 /// Chosen: how often somebody else may change what is moved before it is left for later.
 const ROUNDS: u32 = 8;
+/// Why an object stays whose new name holds another one.
+const TAKEN: &str = "somebody else wrote the new name";
 /// Chosen: the pause after the first round; each is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -75,6 +77,8 @@ enum Verdict<'a> {
     Stays(&'static str),
     /// It is copied, and the old one may go.
     IsCopied,
+    /// The old one and the new one: it is copied if they have the same content.
+    Compare(&'a ObjectInfo, &'a ObjectInfo),
     /// It is to be copied.
     Copy(&'a ObjectInfo, Condition),
 }
@@ -138,13 +142,19 @@ impl Move<'_> {
         let mut tasks = JoinSet::new();
         let mut is_whole = true;
         for object in &self.record.objects {
-            match self.judge(object, from.get(&object.key), to.get(&object.key)) {
+            let mut verdict = self.judge(object, from.get(&object.key), to.get(&object.key));
+            if let Verdict::Compare(old, new) = verdict {
+                verdict = self.compare(object, old, new).await?;
+            }
+            match verdict {
                 Verdict::Done => {}
                 Verdict::Stays(why) => {
                     let (from, to) = (self.from(&object.key), self.to(&object.key));
                     stay.push(format!("`{from}` was not moved to `{to}`: {why}"));
                 }
                 Verdict::IsCopied => copied.push(object),
+                // One of the two changed meanwhile: both folders are looked at again.
+                Verdict::Compare(..) => is_whole = false,
                 Verdict::Copy(info, when) => {
                     self.start_copy(&mut tasks, object, info.clone(), when);
                     copied.push(object);
@@ -201,7 +211,7 @@ impl Move<'_> {
         &self,
         object: &Moved,
         from: Option<&'b ObjectInfo>,
-        to: Option<&ObjectInfo>,
+        to: Option<&'b ObjectInfo>,
     ) -> Verdict<'b> {
         let Some(from) = from else {
             return Verdict::Done;
@@ -218,9 +228,28 @@ impl Move<'_> {
             // A copy can have an entity tag of its own.
             Some(to) => match self.copies.is_copy(object, &to.etag) {
                 IsCopy::Yes => Verdict::IsCopied,
+                IsCopy::Unanswered => Verdict::Compare(from, to),
                 IsCopy::Perhaps if self.may_be_copy(object, to) => Verdict::IsCopied,
-                IsCopy::Perhaps | IsCopy::No => Verdict::Stays("somebody else wrote the new name"),
+                IsCopy::Perhaps | IsCopy::No => Verdict::Stays(TAKEN),
             },
+        }
+    }
+
+    /// The answer to a copy was lost. An object with the same content counts as the copy: whoever
+    /// wrote it, nothing is lost when the old one goes.
+    async fn compare<'b>(
+        &self,
+        object: &Moved,
+        old: &'b ObjectInfo,
+        new: &'b ObjectInfo,
+    ) -> Result<Verdict<'b>, StoreError> {
+        let (from, to) = (self.from(&object.key), self.to(&object.key));
+        let source = |key, info| Source { key, info };
+        match has_same_content(self.ways, source(&from, old), source(&to, new)).await {
+            Ok(true) => Ok(Verdict::IsCopied),
+            Ok(false) => Ok(Verdict::Stays(TAKEN)),
+            Err(error) if is_otherwise(&error) => Ok(Verdict::Compare(old, new)),
+            Err(error) => Err(error),
         }
     }
 
@@ -242,8 +271,8 @@ impl Move<'_> {
                 key: &from,
                 info: &info,
             };
-            let answer = copy_object(&ways, source, &to, &when).await;
-            copies.answered(&object_key, is_alone, &answer);
+            let answer = copy_by_content(&ways, source, &to, &when).await;
+            copies.answered(&object_key, &info.etag, is_alone, &answer);
             match answer {
                 Ok(_) => Ok(Ended::Well),
                 Err(error) if is_otherwise(&error) => Ok(Ended::Otherwise),
@@ -273,10 +302,6 @@ async fn take(tasks: &mut Tasks, limit: usize) -> Result<bool, StoreError> {
         }
     }
     Ok(is_well)
-}
-
-fn is_otherwise(error: &StoreError) -> bool {
-    matches!(error.failure, Failure::Changed | Failure::Missing)
 }
 
 /// All that a folder holds, by keys without its prefix.

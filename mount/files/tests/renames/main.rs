@@ -6,6 +6,7 @@
 mod holds;
 mod overlaps;
 mod records;
+mod repeats;
 mod views;
 
 use std::collections::BTreeMap;
