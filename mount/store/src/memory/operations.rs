@@ -123,12 +123,12 @@ impl Objects for MemoryStore {
     ) -> Result<ETag, StoreError> {
         self.meet(Operation::Copy, to).await?;
         let is_repeated = self.faults().take_repeat(to);
-        let copied = self.copy_once((from, etag), to, when);
+        let copied = self.copy_once(from, etag, to, when);
         if !is_repeated {
             return copied;
         }
         // The second attempt finds what the first one made.
-        let copied = copied.and_then(|_| self.copy_once((from, etag), to, when));
+        let copied = copied.and_then(|_| self.copy_once(from, etag, to, when));
         copied.map_err(StoreError::repeated)
     }
 }
@@ -136,7 +136,8 @@ impl Objects for MemoryStore {
 impl MemoryStore {
     fn copy_once(
         &self,
-        (from, etag): (&str, &ETag),
+        from: &str,
+        etag: &ETag,
         to: &str,
         when: &Condition,
     ) -> Result<ETag, StoreError> {
