@@ -19,8 +19,9 @@ const COPY_PART_BYTES: u64 = 1 << 30;
 const LEAST_PART_BYTES: u64 = 5 << 20;
 /// Chosen: parts that are copied side by side.
 const SIDE_BY_SIDE: usize = 16;
-/// Chosen: the bytes of each of two objects that are compared at once.
-const COMPARED_BYTES: u64 = 8 << 20;
+/// Chosen: the bytes of each of two objects that are compared at once. A folder's rename may
+/// compare 32 pairs at a time, which hold 128 MiB then.
+const COMPARED_BYTES: u64 = 2 << 20;
 
 /// An object that is copied.
 #[derive(Clone, Copy)]
@@ -33,8 +34,8 @@ pub struct Source<'a> {
 
 /// The same as [`copy_object`], but where the answer to an attempt was lost, and the next one was
 /// refused since the first was done, the object that is there counts as the copy if it has the
-/// content of the source. Nothing is lost then, whoever wrote it; but two who want one name may
-/// both get it.
+/// bytes of the source. No bytes are lost then, whoever wrote it; but two who want one name may
+/// both get it, and metadata that only the source has go with it.
 ///
 /// # Errors
 /// As [`copy_object`].
@@ -51,6 +52,9 @@ pub async fn copy_by_content(
     let Some(info) = ways.store.find(to).await? else {
         return Err(refused);
     };
+    if !info.etag.as_str().is_empty() && info.etag == from.info.etag {
+        return Ok(info.etag);
+    }
     let found = Source {
         key: to,
         info: &info,

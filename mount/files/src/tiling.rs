@@ -6,7 +6,7 @@
 //! for, or here. When a page comes, it may end before its stretch does; the rest then becomes a new
 //! stretch. An open stretch is cut where [`crate::guess`] expects pages to end.
 //!
-//! While it is not known whether an open stretch has any keys, only two pages are asked for: the
+//! While it is not known whether keys follow an open stretch, only two pages are asked for: the
 //! next one, and one further ahead, to see how far the keys reach. The second one goes four times
 //! as far each time, and half-way back if it found nothing. So few requests find nothing.
 

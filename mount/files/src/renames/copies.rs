@@ -78,8 +78,22 @@ impl Copies {
                 return;
             }
             Ok(etag) => Sent::Made(etag.clone()),
-            Err(error) if is_alone && error.failure == Failure::Changed => Sent::Refused,
+            // One that was sent twice may have been refused because the first one was done, or is
+            // being done.
+            Err(error) if is_alone && !error.is_repeated && error.failure == Failure::Changed => {
+                Sent::Refused
+            }
             Err(_) => return,
+        };
+        self.sent().insert(key.to_owned(), known);
+    }
+
+    /// The contents were compared: whether `found`, which is at the new name, counts as the copy.
+    pub fn compared(&self, key: &str, found: &ETag, is_copy: bool) {
+        let known = if is_copy {
+            Sent::Made(found.clone())
+        } else {
+            Sent::Refused
         };
         self.sent().insert(key.to_owned(), known);
     }

@@ -235,8 +235,8 @@ impl Move<'_> {
         }
     }
 
-    /// The answer to a copy was lost. An object with the same content counts as the copy: whoever
-    /// wrote it, nothing is lost when the old one goes.
+    /// The answer to a copy was lost. An object with the same bytes counts as the copy: whoever
+    /// wrote it, no bytes are lost when the old one goes.
     async fn compare<'b>(
         &self,
         object: &Moved,
@@ -246,8 +246,14 @@ impl Move<'_> {
         let (from, to) = (self.from(&object.key), self.to(&object.key));
         let source = |key, info| Source { key, info };
         match has_same_content(self.ways, source(&from, old), source(&to, new)).await {
-            Ok(true) => Ok(Verdict::IsCopied),
-            Ok(false) => Ok(Verdict::Stays(TAKEN)),
+            Ok(is_copy) => {
+                self.copies.compared(&object.key, &new.etag, is_copy);
+                Ok(if is_copy {
+                    Verdict::IsCopied
+                } else {
+                    Verdict::Stays(TAKEN)
+                })
+            }
             Err(error) if is_otherwise(&error) => Ok(Verdict::Compare(old, new)),
             Err(error) => Err(error),
         }

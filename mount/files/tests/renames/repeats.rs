@@ -29,6 +29,19 @@ fn copy_that_the_client_asked_for_twice_is_the_copy_though_it_has_another_tag() 
 }
 
 #[test]
+fn copy_that_was_asked_for_twice_and_has_the_tag_of_its_source_is_not_read() {
+    let _one = alone();
+    let store = two_files();
+    let mount = Mount::of(&store);
+    store.faults().copies_keep_tags = true;
+    store.faults().repeat_copy("p/b/x");
+    let before = store.faults().got_bytes();
+    assert_eq!(mount.rename("a", "b"), Ok(()), "{:?}", told());
+    assert_eq!(store.keys(), ["p/b/x", "p/b/y"]);
+    assert_eq!(store.faults().got_bytes(), before);
+}
+
+#[test]
 fn object_at_the_new_name_of_a_copy_that_was_asked_for_twice_is_the_copy_by_its_content() {
     let _one = alone();
     for (body, is_same) in [(OTHER, false), (OLD, true)] {

@@ -104,6 +104,8 @@ pub struct Faults {
     got_bytes: u64,
     /// As a store that knows tokens only.
     knows_no_middle: bool,
+    /// Whether a copy has the entity tag of its source, as in S3 if that was uploaded in one part.
+    pub copies_keep_tags: bool,
 }
 
 impl Faults {

@@ -149,7 +149,12 @@ impl MemoryStore {
             return Err(StoreError::new(Failure::Archived, name, from, message));
         }
         inner.hold(Operation::Copy, to, when)?;
-        let etag = inner.write(to, source.body, source.about);
+        let made = inner.write(to, source.body, source.about);
+        let kept = self.faults().copies_keep_tags.then(|| etag.clone());
+        if let (Some(kept), Some(copy)) = (&kept, inner.objects.get_mut(to)) {
+            copy.info.etag = kept.clone();
+        }
+        let etag = kept.unwrap_or(made);
         drop(inner);
         self.faults().meet_after(Operation::Copy, to)?;
         Ok(etag)
