@@ -32,9 +32,9 @@
 //!   `heap` is for `--heap`, `sched_yield` for `--yield`, `collectives` for `--collectives`.
 //! - What a job gets of its own: `dev_shm` (`--shm-size`), `mounts` (`--mount`), and `job_key`, the
 //!   secret that its processes on several hosts share.
-//! - Running: `supervise` watches the launcher until it ends and keeps the time limit; `signals`
-//!   are passed on. `retries` is one attempt of a job, and what a signal does between two
-//!   (`--retries`).
+//! - Running: `supervise` watches the launcher until it ends and keeps the time limit; `deadlock`
+//!   sees whether its threads still go on; `signals` are passed on. `retries` is one attempt of a
+//!   job, and what a signal does between two (`--retries`).
 //! - Ending: `report` receives the counters of the ranks through a socket; `collective_calls` are
 //!   those of collectives, `counted` formats numbers. `leftovers` and `sessions` remove files of
 //!   processes that were killed. `limits` names limits that a failed job may have reached.

@@ -102,7 +102,7 @@ pub fn end_in_words(ending: &Ending, limit_seconds: Option<f64>) -> Option<Strin
         ),
         Reason::Asked(signal) => format!("the job was ended by {signal}"),
         Reason::Deadlock => {
-            "the job was ended: Open MPI's launcher deadlocked, as it sometimes does when all \
+            "the job was ended: Open MPI's launcher deadlocked, as it sometimes does when \
              ranks fail in MPI_Init; it did not say how the ranks ended"
                 .to_owned()
         }

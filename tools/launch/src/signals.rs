@@ -163,9 +163,28 @@ pub fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
     Some((parent, fields.nth(17)?.parse().ok()?))
 }
 
+/// What a process has computed, in user mode and in the kernel, in ticks; `None` if it is gone.
+#[must_use]
+pub fn processor_ticks(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses, field 2, may contain anything. Fields 14 and 15.
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_process_has_computed_only_grows() {
+        let ticks = || processor_ticks(std::process::id()).unwrap();
+        let before = ticks();
+        while ticks() < before + 2 {}
+        assert_eq!(processor_ticks(0), None);
+    }
 
     #[test]
     fn children_and_their_children_are_found() {
