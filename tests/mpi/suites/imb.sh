@@ -128,18 +128,23 @@ imb_build() {
 # there are such tables, and all their lines have 0. No rank reports an error.
 imb_has_no_defects() {
     awk '/#repetitions/ { is_checked = $NF == "defects"; fields = NF; next }
-        is_checked && NF == fields && $1 ~ /^[0-9]+$/ { rows++ }
-        is_checked && NF == fields && $1 ~ /^[0-9]+$/ && $NF + 0 { print "defects:", $0; bad = 1 }
-        END { exit bad || rows < 20 }' "$1" || return
+        /time-out/ { late++ }
+        is_checked && NF == fields && $1 ~ /^[0-9]+$/ {
+            rows++
+            if ($NF !~ /^0(\.0+)?$/) { print "defects:", $0; bad = 1 }
+        }
+        END { print rows + 0, "lines checked,", late + 0, "lengths left out for time"
+            exit bad || rows < 20 }' "$1" || return
     # Ireduce_scatter_pure says so over every transport (docs/conformance.md).
     ! grep -a ': Error ' "$1" | grep -v 'Error Ireduce_scatter_pure,'
 }
 
-# imb_checked_run MPI RANKS PROGRAM: every message of every benchmark is checked, with Weft's
-# collectives.
+# imb_checked_run MPI RANKS PROGRAM: IMB checks the data of its tables, with Weft's collectives
+# unless others are asked for. Lengths that take too long are left out.
 imb_checked_run() {
     local mpi=$1 ranks=$2 out=$WORK/imb.out
-    COLLECTIVES=weft weft_run "$mpi" "$ranks" 120 "$WORK/imb-${mpi/intel/mpich}/IMB-$3" \
+    COLLECTIVES=${COLLECTIVES/#auto/weft} weft_run "$mpi" "$ranks" 120 \
+        "$WORK/imb-${mpi/intel/mpich}/IMB-$3" \
         -npmin "$ranks" -msglog 0:20 -iter 4,8,2 -time 0.1 -iter_policy off >"$out" 2>&1
     local status=$?
     cat "$out"
@@ -156,6 +161,7 @@ imb_checked() {
 a tree of github.com/intel/mpi-benchmarks"
         return
     fi
+    mpi_is_here "$family" "imb checked, $mpi" || return
     if ! imb_build "$family" >"$LOGS/imb_build_$family.log" 2>&1; then
         not_ok "imb checked, $mpi: it does not build (see $LOGS/imb_build_$family.log)"
         return

@@ -11,8 +11,7 @@
 //!   spread and confidence.
 //!
 //! Source of the method: Hoefler and Belli, "Scientific Benchmarking of Parallel Computing
-//! Systems", SC
-//! 2015. docs/report.md describes all of it for users.
+//! Systems", SC 2015. docs/report.md describes all of it for users.
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line

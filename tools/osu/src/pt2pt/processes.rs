@@ -2,9 +2,9 @@
 //! `latency_mp`: latency while each rank has child processes. They were forked after MPI was
 //! initialised, and only sleep.
 //!
-//! Called by pt2pt; the exchange is latency's. It shows whether an MPI and its transport work after
-//! a fork, when a write to memory that the child shares makes a copy and the child inherits
-//! handles.
+//! Called by pt2pt; the exchange is latency's. It shows whether an MPI and its transport still work
+//! after a fork: parent and child then share memory until one of them writes, and the child
+//! inherits open files.
 
 use crate::benchmark::{Benchmark, Row};
 use crate::options::Settings;
