@@ -82,7 +82,7 @@ SLURM_SETTINGS="AuthInfo=cred_expire=5
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-KillWait=8
+KillWait=16
 Prolog=$work/prolog
 Epilog=$work/epilog"
 trap 'slurm_stop; rm -rf "$work"' EXIT
