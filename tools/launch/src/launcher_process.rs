@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use nix::unistd::{Pid, getppid};
 
-use crate::cores;
+use crate::{cores, signals};
 
 /// Most scripts that are looked through. Chosen.
 const DEEPEST: u32 = 16;
@@ -61,12 +61,9 @@ fn has(process: Pid, variable: &str) -> bool {
     environment.split(|&byte| byte == 0).any(is_it)
 }
 
-/// The fourth field; the second, a name in parentheses, may hold anything.
 fn parent_of(process: Pid) -> Option<Pid> {
-    let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let (_, rest) = text.rsplit_once(')')?;
-    let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
+    let stat = signals::stat_after_name(process.as_raw().try_into().ok()?)?;
+    let parent = stat.split_whitespace().nth(1)?.parse().ok()?;
     Some(Pid::from_raw(parent)).filter(|parent| parent.as_raw() > 0)
 }
 

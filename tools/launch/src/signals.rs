@@ -147,13 +147,20 @@ pub fn descendants(ancestor: u32, spared: &[u32]) -> Vec<u32> {
     found
 }
 
+/// /proc/PID/stat (proc(5)) from its third field on, the state; `None` if the process is gone. The
+/// second, a name in parentheses, may hold anything.
+pub(crate) fn stat_after_name(pid: u32) -> Option<String> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    Some(text.rsplit_once(')')?.1.to_owned())
+}
+
 /// The parent and the time of start (in ticks since the machine started) in /proc/PID/stat; `None`
 /// for zombies and processes that are gone.
 #[must_use]
 pub fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may contain anything.
-    let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
+    let text = stat_after_name(pid)?;
+    let mut fields = text.split_whitespace();
     let state = fields.next()?;
     if state == "Z" || state == "X" {
         return None;
@@ -166,9 +173,9 @@ pub fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
 /// What a process has computed, in user mode and in the kernel, in ticks; `None` if it is gone.
 #[must_use]
 pub fn processor_ticks(pid: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses, field 2, may contain anything. Fields 14 and 15.
-    let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
+    let text = stat_after_name(pid)?;
+    // Fields 14 and 15; the state is field 3.
+    let mut fields = text.split_whitespace();
     let user: u64 = fields.nth(11)?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     Some(user + system)
