@@ -18,6 +18,8 @@ use crate::format::{BLOCK_BYTES, ContentName, FOLDER};
 const OPEN_CONTENTS: usize = 200;
 /// Specified (4.1, 4.2): what leaves at once, and after how much is counted anew.
 const SHARE: u64 = 8;
+/// Specified (4.1): a limit below this is told where the disk set it.
+const SMALL_BYTES: u64 = 1 << 30;
 /// Specified (4.2).
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -71,12 +73,7 @@ impl DiskCache {
         let taken_bytes: u64 = files(&folder)?.iter().map(|file| file.taken_bytes).sum();
         let limit_bytes = match limit {
             Limit::Bytes(bytes) => bytes,
-            Limit::OfDisk => {
-                let disk = nix::sys::statvfs::statvfs(&folder)?;
-                let unit = disk.fragment_size();
-                let kept = disk.blocks() * unit / 20;
-                (disk.blocks_available() * unit + taken_bytes).saturating_sub(kept)
-            }
+            Limit::OfDisk => limit_of_disk(&folder, taken_bytes, tell)?,
         };
         let cache = Self {
             folder,
@@ -349,6 +346,25 @@ fn add(found: &mut HashMap<PathBuf, OnDisk>, file: &DirEntry) {
     if is_index {
         content.used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     }
+}
+
+/// What a cache that takes `taken_bytes` may take without a bound of its own (4.1).
+fn limit_of_disk(folder: &Path, taken_bytes: u64, tell: fn(&str)) -> io::Result<u64> {
+    let disk = nix::sys::statvfs::statvfs(folder)?;
+    let unit = disk.fragment_size();
+    let (free_bytes, kept_bytes) = (disk.blocks_available() * unit, disk.blocks() * unit / 20);
+    let limit_bytes = (free_bytes + taken_bytes).saturating_sub(kept_bytes);
+    if limit_bytes < SMALL_BYTES {
+        tell(&format!(
+            "the cache in {} takes at most {} MiB: its disk has {} MiB free, and a twentieth of it, \
+             {} MiB, stays free. Free some space, or give a bound (--max-cache-size).",
+            folder.display(),
+            limit_bytes >> 20,
+            free_bytes >> 20,
+            kept_bytes >> 20
+        ));
+    }
+    Ok(limit_bytes)
 }
 
 fn check_owner(folder: &Path) -> io::Result<()> {

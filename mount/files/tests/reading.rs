@@ -292,7 +292,8 @@ fn next_mount_reads_from_the_disk_what_an_earlier_one_fetched() {
     let body: Vec<u8> = (0..3_000_000u32).map(|at| (at >> 3) as u8).collect();
     let disk = |source: &str| weft_files::Disk {
         cache: Arc::new(
-            weft_cache::DiskCache::open(folder.path(), weft_cache::Limit::OfDisk, |_| ()).unwrap(),
+            weft_cache::DiskCache::open(folder.path(), weft_cache::Limit::Bytes(64 << 20), |_| ())
+                .unwrap(),
         ),
         source: source.to_owned(),
     };
