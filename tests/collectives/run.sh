@@ -183,6 +183,15 @@ print(sum(way.get("messages", 0) for way in sent.values()))' "$work/record") || 
     done
 }
 
+# named_beyond_ascii MPI: calls of a program are served although the kernel cuts its name, after 15
+# bytes, in the middle of a letter.
+named_beyond_ascii() {
+    local program=$work/barriers-namedö-$1
+    cp "$work/barriers-$1" "$program" &&
+        job 2 "$1" --json "$work/record" -- "$program" || return
+    [ "$(count "$work/record" barrier weft)" = 4000 ]
+}
+
 # calls_to_kill MPI: all under one MPI, and three under each of the others, by the seed.
 calls_to_kill() {
     local calls=(barrier bcast reduce allreduce gather gatherv allgather allgatherv scatter scatterv
@@ -263,6 +272,8 @@ for mpi in openmpi mpich intel debian-openmpi; do
         served "$mpi"
         report $? "$name"
     fi
+    named_beyond_ascii "$mpi"
+    report $? "barriers are served whatever the program is called, $mpi"
     for place in part library preloaded; do
         with_tool "$mpi" $place
         report $? "a tool of the profiling interface sees what Weft serves, $place, $mpi"

@@ -11,6 +11,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::fs;
+use std::io;
 
 use crate::spans::Span;
 
@@ -152,9 +153,14 @@ fn is_library_data(span: Span) -> bool {
     search.is_found
 }
 
+/// A file of /proc, in which names of processes and files need not be UTF-8.
+fn read_text(path: &str) -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}
+
 /// Whether something may keep physical pages of this process.
 fn has_keepers() -> bool {
-    let Ok(status) = fs::read_to_string("/proc/self/status") else {
+    let Ok(status) = read_text("/proc/self/status") else {
         return true;
     };
     let pinned = status.lines().find_map(|line| line.strip_prefix("VmPin:"));
@@ -173,13 +179,13 @@ fn has_keepers() -> bool {
 
 /// Whether all of a span is plain private memory, as far as the system says.
 pub fn is_private(span: Span) -> bool {
-    fs::read_to_string("/proc/self/maps").is_ok_and(|maps| is_plain(&maps, span, 0, &[]))
+    read_text("/proc/self/maps").is_ok_and(|maps| is_plain(&maps, span, 0, &[]))
 }
 
 /// Whether memory may be shared that was not, or only in part. Slow path: reads /proc, some hundred
 /// microseconds.
 pub fn may_be_shared(span: Span, file_inode: u64) -> bool {
-    let Ok(maps) = fs::read_to_string("/proc/self/maps") else {
+    let Ok(maps) = read_text("/proc/self/maps") else {
         return false;
     };
     stacks().is_some_and(|stacks| is_plain(&maps, span, file_inode, &stacks))

@@ -15,6 +15,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use crate::map::RawMap;
+use crate::proc_text;
 use crate::process::own_pid;
 
 /// Pages that mappings are cut to. Chosen: asking for whole multiples of the largest base page
@@ -86,7 +87,7 @@ impl Stretch {
 }
 
 fn stretches_of(pid: u32) -> io::Result<Vec<Stretch>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let text = proc_text::read(format!("/proc/{pid}/maps"))?;
     Ok(text.lines().filter_map(Stretch::parse).collect())
 }
 

@@ -31,6 +31,7 @@
 //! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together;
 //!   [`route`]: where packets leave.
 //! - [`at_fork`]: what a child process must close; [`at_exit`]: what is done when this one exits.
+//! - [`proc_text`]: files of /proc, whatever names they hold.
 //! - [`fork_mark`]: whether a process is a child after fork; [`thread`]: threads beside the
 //!   program's.
 //! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
@@ -60,6 +61,7 @@ pub mod local_socket;
 pub mod map;
 pub mod outbound;
 pub mod own_listener;
+pub mod proc_text;
 pub mod process;
 pub mod process_end;
 pub mod process_id;

@@ -7,6 +7,7 @@
 use std::io;
 
 use crate::local_socket::{Connection, Credentials, Listener};
+use crate::proc_text;
 use crate::process;
 
 /// Most listeners beside a name that are tried. Chosen: some ten milliseconds.
@@ -36,7 +37,7 @@ pub fn connect(name: &str) -> io::Result<(Connection, Credentials)> {
     let Err(error) = first else {
         return first;
     };
-    let listed = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let listed = proc_text::read("/proc/net/unix").unwrap_or_default();
     let beside = beside(&listed, name).take(TRIED_COUNT);
     let mut found = beside.filter_map(|other| open_if_own(other).ok());
     found.next().ok_or(error)

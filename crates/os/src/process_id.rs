@@ -7,6 +7,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
+use crate::proc_text;
+
 /// Bits of a start time that are kept. Specified: docs/shm-layout.md, clause 1a. At 100 ticks a
 /// second they last for tens of thousands of years.
 pub const START_BITS: u32 = 48;
@@ -47,7 +49,7 @@ impl Status {
     }
 
     fn of(process: &str) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+        Self::parse(&proc_text::read(format!("/proc/{process}/stat")).ok()?)
     }
 
     fn kept_start(&self) -> u64 {
@@ -192,6 +194,17 @@ mod tests {
         for pid in [0, u32::MAX, 1 << 31] {
             assert!(!ProcessId { pid, ..earlier }.has_ended(&own));
         }
+    }
+
+    #[test]
+    fn a_process_is_known_although_its_name_is_cut_in_a_letter() {
+        let before = fs::read("/proc/self/comm").expect("a name");
+        fs::write("/proc/self/comm", b"thirteen lett\xc3").expect("a name");
+        let own = ProcessId::own();
+        let found = ProcessId::of(std::process::id(), &own);
+        fs::write("/proc/self/comm", before).expect("a name");
+        assert_ne!(own.namespace, 0);
+        assert_eq!(found, Some(own));
     }
 
     #[test]

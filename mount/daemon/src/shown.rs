@@ -192,8 +192,9 @@ pub fn open_mode(flags: i32, thread: u32) -> Mode {
 
 /// The process of a thread, which is what FUSE names; from proc(5).
 pub fn process_of(thread: u32) -> u32 {
-    let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
-    let status = status.unwrap_or_default();
+    // The name in it need not be UTF-8.
+    let status = std::fs::read(format!("/proc/{thread}/status")).unwrap_or_default();
+    let status = String::from_utf8_lossy(&status);
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|number| number.trim().parse().ok())
         .unwrap_or(thread)

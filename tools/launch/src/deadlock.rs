@@ -108,7 +108,7 @@ fn threads_of(process: u32) -> Option<Vec<Thread>> {
         .flatten()
         .filter_map(|entry| {
             let id = entry.file_name().to_str()?.parse().ok()?;
-            let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+            let status = weft_os::proc_text::read(entry.path().join("status")).ok()?;
             Some(Thread {
                 id,
                 waits_for_thread: is_in_futex(&entry.path()),

@@ -66,7 +66,7 @@ impl Limits {
             locked_bytes: of(Resource::RLIMIT_MEMLOCK).filter(|&most| most == 0),
             mappings: number(Path::new("/proc/sys/vm/max_map_count"))
                 .filter(|&most| most < USUAL_MAPPINGS),
-            group: std::fs::read_to_string("/proc/self/cgroup")
+            group: weft_os::proc_text::read("/proc/self/cgroup")
                 .ok()
                 .and_then(|text| Group::of(&text, Path::new("/sys/fs/cgroup"))),
         }

@@ -150,8 +150,7 @@ pub fn descendants(ancestor: u32, spared: &[u32]) -> Vec<u32> {
 /// /proc/PID/stat (proc(5)) from its third field on, the state; `None` if the process is gone. The
 /// second, a name in parentheses, may hold anything.
 pub(crate) fn stat_after_name(pid: u32) -> Option<String> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let text = String::from_utf8_lossy(&text);
+    let text = weft_os::proc_text::read(format!("/proc/{pid}/stat")).ok()?;
     Some(text.rsplit_once(')')?.1.to_owned())
 }
 

@@ -173,9 +173,10 @@ fn ancestor_executables() -> Vec<PathBuf> {
         if let Ok(executable) = std::fs::read_link(format!("/proc/{process}/exe")) {
             list.push(executable);
         }
-        let Some(parent) = std::fs::read_to_string(format!("/proc/{process}/stat"))
+        // The name in it need not be UTF-8.
+        let Some(parent) = std::fs::read(format!("/proc/{process}/stat"))
             .ok()
-            .and_then(|stat| parent_in_stat(&stat))
+            .and_then(|stat| parent_in_stat(&String::from_utf8_lossy(&stat)))
         else {
             break;
         };

@@ -24,7 +24,7 @@ pub fn of(endpoints: &[EndpointRow]) -> Vec<MountRow> {
     processes.dedup();
     for (pid, job) in processes {
         // One that has ended, or belongs to another namespace, has none.
-        let table = std::fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+        let table = weft_os::proc_text::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
         for row in table
             .lines()
             .filter_map(|line| row_of(line, job.as_deref()))

@@ -54,7 +54,7 @@ impl Watch {
     /// # Errors
     /// When /proc/net/unix cannot be read.
     pub fn read(&mut self) -> io::Result<Report> {
-        let addresses = listeners(&std::fs::read_to_string("/proc/net/unix").map_err(|error| {
+        let addresses = listeners(&weft_os::proc_text::read("/proc/net/unix").map_err(|error| {
             let text = format!(
                 "/proc/net/unix, where endpoints are found, cannot be read: {error}; mount /proc"
             );

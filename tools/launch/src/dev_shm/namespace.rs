@@ -69,7 +69,7 @@ fn write(path: &str, text: &str) -> Result<(), Errno> {
 
 /// Whether this process has a capability; root has it where nobody can say.
 fn has_capability(number: u32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = weft_os::proc_text::read("/proc/self/status").unwrap_or_default();
     let mask = status
         .lines()
         .find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());

@@ -137,7 +137,7 @@ impl Answer {
 
 /// Whether a seccomp filter judges this process's system calls (proc(5), `Seccomp`).
 fn is_filtered(proc: &Path) -> bool {
-    let status = std::fs::read_to_string(proc.join("self/status")).unwrap_or_default();
+    let status = weft_os::proc_text::read(proc.join("self/status")).unwrap_or_default();
     let mut lines = status.lines();
     lines.any(|line| line.strip_prefix("Seccomp:").map(str::trim) == Some("2"))
 }
