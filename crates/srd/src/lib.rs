@@ -78,11 +78,12 @@
 //!   - `sender`: when and where; `sent` (unacknowledged packets), `window` (cwnd), `pacing`, `path`
 //!     (`path_health` of each), `first_flight` (how much keeps to one path); `loss`: what an
 //!     acknowledgement or its absence means
-//!     - `window` uses `base_rtt` (round trips without a queue), `quick` (a window many times too
-//!       large), `taken` (losses that were none) and `rivals` (other flows that fill queues;
-//!       `overflow`: queues too short to be seen in delays, `cubic`: sharing them)
+//!     - `window` uses `base_rtt` (round trips without a queue), `quick_adaptation` (a window many
+//!       times too large), `loss_undo` (packets that were not lost after all) and `rivals` (other
+//!       flows that fill queues; `overflow`: queues too short to be seen in delays, `cubic`:
+//!       sharing them)
 //!   - `receiver`: `ack` (which sequences arrived), `order` (the sender's order), `reassembly`
-//!     (ranges), `landing` (placement), `credit` (who may send how much)
+//!     (ranges), `landing` (where an accepted message goes), `credit` (who may send how much)
 //!   - `mtu`: how large datagrams may be
 //!   - `silence`: when nothing is heard, and when that means death; `refusals`: what a host says of
 //!     it; `idleness`: when memory is given back
@@ -113,6 +114,7 @@ mod landing;
 mod lengthening;
 mod long_packet;
 mod loss;
+mod loss_undo;
 pub mod machine;
 mod marks_heard;
 mod mtu;
@@ -122,7 +124,7 @@ mod overflow;
 mod pacing;
 mod path;
 mod path_health;
-mod quick;
+mod quick_adaptation;
 pub mod random;
 mod reach;
 mod reassembly;
@@ -138,7 +140,6 @@ mod sender;
 mod sent;
 mod shared;
 mod silence;
-mod taken;
 mod timeouts;
 mod timers;
 mod transmit;

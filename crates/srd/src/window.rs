@@ -8,9 +8,9 @@
 use crate::base_rtt::BaseRtt;
 use crate::config::{BATCH_BYTES, Pace};
 use crate::congestion_marks::Concern;
-use crate::quick::Quick;
+use crate::loss_undo::LossUndo;
+use crate::quick_adaptation::QuickAdaptation;
 use crate::rivals::{Loss, News, Rivals, Rule};
-use crate::taken::Taken;
 use weft_wire::time::{Instant, Nanos};
 
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
@@ -88,10 +88,10 @@ pub(crate) struct Window {
     average_delay_ns: Nanos,
     decreased_ns: Instant,
     penalized_ns: Instant,
-    quick: Quick,
+    quick_adaptation: QuickAdaptation,
     /// Bytes acknowledged in a row without any delay.
     calm_bytes: u32,
-    taken: Taken,
+    loss_undo: LossUndo,
     rivals: Rivals,
 }
 
@@ -112,9 +112,9 @@ impl Window {
             average_delay_ns: Nanos::ZERO,
             decreased_ns: Instant::START,
             penalized_ns: Instant::START,
-            quick: Quick::new(),
+            quick_adaptation: QuickAdaptation::new(),
             calm_bytes: 0,
-            taken: Taken::default(),
+            loss_undo: LossUndo::default(),
             rivals: Rivals::new(),
         }
     }
@@ -157,7 +157,7 @@ impl Window {
 
     /// Moves the window. Answers what the round trip says about its path.
     pub(crate) fn on_acknowledged(&mut self, sample: &Sample) -> Verdict {
-        self.quick.on_acknowledged(sample.acked_bytes);
+        self.quick_adaptation.on_acknowledged(sample.acked_bytes);
         let Some(rtt_ns) = sample.rtt_ns else {
             return Verdict::BelowTarget;
         };
@@ -189,8 +189,8 @@ impl Window {
             self.set(cwnd_bytes);
             return Verdict::BelowTarget;
         }
-        self.quick.on_delay(delay_ns, target_ns);
-        if self.adapt_quickly(sample) || self.quick.is_stale() {
+        self.quick_adaptation.on_delay(delay_ns, target_ns);
+        if self.adapt_quickly(sample) || self.quick_adaptation.is_stale() {
             return Verdict::Slow;
         }
         if delay_ns < target_ns {
@@ -198,7 +198,7 @@ impl Window {
             return Verdict::BelowTarget;
         }
         self.calm_bytes = 0;
-        if self.average_delay_ns < target_ns || self.quick.some_path_is_free(target_ns) {
+        if self.average_delay_ns < target_ns || self.quick_adaptation.some_path_is_free(target_ns) {
             return Verdict::SlowMinority;
         }
         self.decrease(sample);
@@ -215,7 +215,7 @@ impl Window {
         let most = u64::from(self.limit_bytes).max(2 * self.packet_bytes);
         self.cwnd_bytes = cwnd_bytes.clamp(2 * self.packet_bytes, most);
         self.calm_bytes = 0;
-        self.quick = Quick::new();
+        self.quick_adaptation = QuickAdaptation::new();
     }
 
     /// Growth in proportion to the distance from the target; a quarter of what is acknowledged
@@ -260,41 +260,41 @@ impl Window {
         let target_ns = self.target_ns();
         let every_ns = self.base.least_ns() + sample.send_delay_ns + target_ns;
         let least_bytes = self.cwnd_bytes.max(u64::from(self.limit_bytes) / 2) / QUICK_PART;
-        let floor_bytes = match self.quick.is_after_loss() {
+        let floor_bytes = match self.quick_adaptation.is_after_loss() {
             true => 0,
             false => delay_floor_bytes(self.packet_bytes).min(self.cwnd_bytes),
         };
-        let (quick, now_ns) = (&mut self.quick, sample.now_ns);
+        let (quick, now_ns) = (&mut self.quick_adaptation, sample.now_ns);
         let Some(bytes) = quick.look_back(now_ns, every_ns, target_ns, least_bytes) else {
             return false;
         };
         let before_bytes = self.cwnd_bytes;
         self.cwnd_bytes = bytes.max(floor_bytes).max(2 * self.packet_bytes);
-        self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
-        self.quick.on_adapted(sample.in_flight_bytes);
+        self.loss_undo.on_shrunk(before_bytes, self.cwnd_bytes);
+        self.quick_adaptation.on_adapted(sample.in_flight_bytes);
         true
     }
 
     /// srd-protocol 10.9. If what was lost is a large part, a window that is larger than what was
     /// tried would let all of them leave at once again, together with everybody else's.
     pub(crate) fn on_lost(&mut self, lost: &Lost) {
-        self.taken.on_lost(lost.packet_count);
+        self.loss_undo.on_lost(lost.packet_count);
         self.cwnd_bytes = self.base.stop_draining(lost.now_ns, self.cwnd_bytes);
         let before_bytes = self.cwnd_bytes;
         let loss = self.loss(lost);
         if let Some(cwnd_bytes) = self.rivals.on_lost(&loss) {
             self.set(cwnd_bytes);
-            self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
+            self.loss_undo.on_shrunk(before_bytes, self.cwnd_bytes);
             return;
         }
-        self.quick.on_lost();
+        self.quick_adaptation.on_lost();
         self.calm_bytes = 0;
-        if !self.quick.is_stale() {
+        if !self.quick_adaptation.is_stale() {
             if lost.bytes * HEAVY_LOSS > lost.in_flight_bytes {
                 self.cwnd_bytes = self.cwnd_bytes.min(lost.in_flight_bytes);
             }
             self.shrink(lost.bytes.min(self.cwnd_bytes));
-            self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
+            self.loss_undo.on_shrunk(before_bytes, self.cwnd_bytes);
         }
     }
 
@@ -343,22 +343,22 @@ impl Window {
     /// back (srd-protocol 10.9), and when none was lost the window is as before.
     /// Answers whether this was the last of them.
     pub(crate) fn on_false_loss(&mut self, count: u64) -> bool {
-        let (count, back_bytes) = self.taken.give_back(count);
+        let (count, back_bytes) = self.loss_undo.give_back(count);
         if count == 0 {
             return false;
         }
         self.rivals.on_false_loss(count * self.packet_bytes);
         self.cwnd_bytes = (self.cwnd_bytes + back_bytes).min(self.limit_bytes.into());
-        let is_none = self.taken.is_none();
+        let is_none = self.loss_undo.is_none();
         if is_none {
-            self.quick.on_none_lost();
+            self.quick_adaptation.on_none_lost();
         }
         is_none
     }
 
-    /// The losses of late were losses.
+    /// The packets found lost lately were really lost: their reductions stay.
     pub(crate) fn forget_losses(&mut self) {
-        self.taken = Taken::default();
+        self.loss_undo = LossUndo::default();
     }
 
     /// srd-protocol 10.6.

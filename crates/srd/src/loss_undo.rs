@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was taken from a window for losses that may turn out to be none (srd-protocol 10.9). Called
-//! by window.
+//! Undoes what losses did to a window, for packets that arrive after all (srd-protocol 10.9).
+//! Called by window.
 
-/// Counted since the losses of late were known to be losses.
+/// By how much the window shrank, and for how many packets. Both count from the last time that
+/// packets were known to be really lost.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct LossUndo {
     bytes: u64,
     /// Packets found lost, for which nothing has been given back.
     packet_count: u64,
 }
 
-impl Taken {
+impl LossUndo {
     /// So many packets were found lost.
     pub(crate) fn on_lost(&mut self, packet_count: u64) {
         self.packet_count += packet_count;
     }
 
-    /// The window shrank from one size to another. Without a loss that was for something else.
+    /// The window shrank from one size to another. If no packet was found lost before, it shrank for
+    /// another reason, and nothing is counted.
     pub(crate) fn on_shrunk(&mut self, from_bytes: u64, to_bytes: u64) {
         if self.packet_count > 0 {
             self.bytes += from_bytes.saturating_sub(to_bytes);

@@ -6,7 +6,7 @@ use weft_wire::time::{Instant, Nanos};
 
 /// What was seen since the last look, and in the time before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quick {
+pub(crate) struct QuickAdaptation {
     end_ns: Instant,
     delivered_bytes: u64,
     wanted: bool,
@@ -19,7 +19,7 @@ pub(crate) struct Quick {
     stale_bytes: u64,
 }
 
-impl Quick {
+impl QuickAdaptation {
     /// Nothing was seen.
     pub(crate) fn new() -> Self {
         Self {
