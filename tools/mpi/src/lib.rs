@@ -19,13 +19,14 @@
 //! - [`collective`]: barrier, broadcast, reductions, exchanges; [`layout`]: where each rank's part
 //!   lies in an exchange
 //! - [`neighbours`]: communicators of neighbours; [`threads`]: one communicator for several threads
-//! - [`prepared`]: a collective with its memory, blocking, non-blocking or persistent; `shape` and
-//!   `entry` know the functions
+//! - [`prepared`]: a collective with its memory, blocking, non-blocking or persistent;
+//!   [`collective_call`] and [`entry`]: the arguments and the functions of each collective
 //! - [`requests`]: messages in flight, inside a scope that always waits for them; [`buffer`]: the
 //!   page-aligned memory they use
 //! - [`persistent`]: messages prepared once and started often
-//! - [`window`] and [`one_sided`]: memory that other ranks reach, and the accesses to it
-//! - [`sleepers`]: child processes, to test whether an MPI supports a fork
+//! - [`window`] and [`one_sided`]: memory that other ranks reach, and the accesses to it;
+//!   [`window_memory`]: this rank's part of it
+//! - [`sleeping_children`]: child processes, to test whether an MPI supports a fork
 //! - [`error`]: errors as sentences
 //!
 //! Everything public is safe: lengths are checked, buffers of messages in flight cannot be touched,
@@ -34,10 +35,10 @@
 pub mod abi;
 pub mod buffer;
 pub mod collective;
+pub mod collective_call;
 pub mod communicator;
 pub mod entry;
 pub mod error;
-pub mod exposed;
 pub mod layout;
 pub mod library;
 pub mod locate;
@@ -47,18 +48,18 @@ pub mod persistent;
 pub mod prepared;
 pub mod requests;
 pub mod session;
-pub mod shape;
-pub mod sleepers;
+pub mod sleeping_children;
 mod table;
 pub mod threads;
 pub mod window;
+pub mod window_memory;
 
 pub use abi::{Datatype, Operation};
 pub use buffer::Buffer;
+pub use collective_call::Collective;
 pub use communicator::Communicator;
 pub use entry::Form;
 pub use error::{Error, Result};
-pub use exposed::Exposed;
 pub use layout::Layout;
 pub use neighbours::graph;
 pub use one_sided::There;
@@ -66,8 +67,8 @@ pub use persistent::{Direction, Line, Persistent};
 pub use prepared::{Prepared, Specification};
 pub use requests::{Requests, Scope};
 pub use session::{Session, ThreadLevel};
-pub use shape::Collective;
-pub use sleepers::Sleepers;
+pub use sleeping_children::SleepingChildren;
 pub use threads::Shared;
 pub use weft_mpi_abi::Abi;
 pub use window::{Origin, Window};
+pub use window_memory::WindowMemory;

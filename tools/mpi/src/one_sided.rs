@@ -354,7 +354,7 @@ impl Window<'_> {
         let access = Access {
             start: part.start,
             count: element_count(length, kind)?,
-            displacement: self.exposed.displacement(there.rank, there.place, length)?,
+            displacement: self.memory.displacement(there.rank, there.place, length)?,
         };
         self.open = Some(there.rank);
         Ok(access)

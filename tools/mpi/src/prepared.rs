@@ -3,14 +3,14 @@
 //!
 //! Made by programs from a communicator; calls entry through [`Call`]. The memory belongs to the
 //! collective: its bytes are reachable only while none of its requests is in flight, so MPI never
-//! touches memory that Rust code uses. shape says what arguments each collective has.
+//! touches memory that Rust code uses. collective_call says what arguments each collective has.
 
 use crate::abi::{Datatype, Operation};
 use crate::buffer::Buffer;
+use crate::collective_call::{Arguments, Call, Collective, Places};
 use crate::communicator::Communicator;
 use crate::entry::{End, Form};
 use crate::error::{Error, Result};
-use crate::shape::{Arguments, Call, Collective, Places};
 use crate::table::{Handle, Target};
 use std::ffi::c_int;
 

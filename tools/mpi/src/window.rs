@@ -10,8 +10,8 @@
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
 use crate::error::Result;
-use crate::exposed::Exposed;
 use crate::table::{Handle, Target};
+use crate::window_memory::WindowMemory;
 use std::ffi::c_int;
 use std::ptr::NonNull;
 
@@ -30,7 +30,7 @@ pub enum Origin {
 pub struct Window<'a> {
     pub(crate) communicator: &'a Communicator<'a>,
     pub(crate) handle: Handle,
-    pub(crate) exposed: Exposed,
+    pub(crate) memory: WindowMemory,
     is_attached: bool,
     /// What goes out.
     pub(crate) outgoing: Buffer,
@@ -53,7 +53,7 @@ impl<'a> Window<'a> {
         let mut window = Self {
             communicator,
             handle: 0,
-            exposed: Exposed::new(length, communicator.size(), origin != Origin::Allocate),
+            memory: WindowMemory::new(length, communicator.size(), origin != Origin::Allocate),
             is_attached: false,
             outgoing: Buffer::new(length),
             incoming: Buffer::new(length),
@@ -73,9 +73,9 @@ impl<'a> Window<'a> {
 
     fn make(&mut self, origin: Origin) -> Result<()> {
         let session = self.communicator.session;
-        let (calls, length) = (&session.functions.window, self.exposed.length as isize);
+        let (calls, length) = (&session.functions.window, self.memory.length as isize);
         let (no_info, world) = (session.no_info, self.communicator.handle);
-        let start: Target = self.exposed.start.as_ptr().cast();
+        let start: Target = self.memory.start.as_ptr().cast();
         match origin {
             Origin::Create => {
                 // SAFETY: the memory is `length` bytes long and lives until after MPI_Win_free.
@@ -90,7 +90,7 @@ impl<'a> Window<'a> {
                     (calls.allocate)(length, 1, no_info, world, &mut found, &mut self.handle)
                 };
                 session.check("MPI_Win_allocate", code)?;
-                self.exposed.start = NonNull::new(found.cast()).unwrap_or(NonNull::dangling());
+                self.memory.start = NonNull::new(found.cast()).unwrap_or(NonNull::dangling());
                 Ok(())
             }
             Origin::Dynamic => {
@@ -108,12 +108,12 @@ impl<'a> Window<'a> {
 
     /// Tells every rank where each one's dynamic memory lies.
     fn exchange_bases(&mut self) -> Result<()> {
-        let own = (self.exposed.start.as_ptr() as isize).to_ne_bytes();
+        let own = (self.memory.start.as_ptr() as isize).to_ne_bytes();
         let mut all = vec![0; own.len() * self.communicator.size()];
         self.communicator
             .allgather(&own, &mut all, crate::abi::Datatype::Byte)?;
         for (base, bytes) in self
-            .exposed
+            .memory
             .bases
             .iter_mut()
             .zip(all.chunks_exact(own.len()))
@@ -124,8 +124,8 @@ impl<'a> Window<'a> {
     }
 
     /// This rank's own bytes, which the others access.
-    pub fn own(&mut self) -> &mut Exposed {
-        &mut self.exposed
+    pub fn own(&mut self) -> &mut WindowMemory {
+        &mut self.memory
     }
 
     /// What goes out.
@@ -212,7 +212,7 @@ impl Drop for Window<'_> {
         if self.is_attached {
             // SAFETY: attached in make; no access of this rank is open any more, and others' have
             // ended by contract.
-            unsafe { (calls.detach)(self.handle, self.exposed.start.as_ptr().cast_const().cast()) };
+            unsafe { (calls.detach)(self.handle, self.memory.start.as_ptr().cast_const().cast()) };
         }
         // SAFETY: made once, freed once; the memory is freed after this.
         unsafe { (calls.free)(&mut self.handle) };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The benchmarks, one line each; titles and defaults are those of OSU 7.
 //!
-//! Part of catalogue. A new collective needs a line here and an entry in weft-mpi's shape; any
-//! other benchmark needs a file and a line.
+//! Part of catalogue. A new collective needs a line here and an entry in weft-mpi's
+//! collective_call; any other benchmark needs a file and a line.
 
 use crate::description::{
     Description, Directions, Family, Helpers, Loops, Measure, OneSided, PointToPoint, Ranks,

@@ -9,12 +9,12 @@
 use crate::benchmark::{Benchmark, Row};
 use crate::options::Settings;
 use crate::timing::Repetitions;
-use weft_mpi::{Communicator, Result, Sleepers};
+use weft_mpi::{Communicator, Result, SleepingChildren};
 
 /// A benchmark beside sleeping children.
 pub(super) struct Processes<B> {
     benchmark: B,
-    _children: Sleepers,
+    _children: SleepingChildren,
 }
 
 impl<B> Processes<B> {
@@ -27,7 +27,7 @@ impl<B> Processes<B> {
         settings: &Settings,
         make: impl FnOnce() -> B,
     ) -> Result<Self> {
-        let _children = Sleepers::fork(settings.special.helpers.of(world.rank()))?;
+        let _children = SleepingChildren::fork(settings.special.helpers.of(world.rank()))?;
         Ok(Self {
             benchmark: make(),
             _children,

@@ -6,9 +6,9 @@
 use crate::error::{Error, Result};
 
 /// Children of this process; ended when dropped.
-pub struct Sleepers(Vec<libc::pid_t>);
+pub struct SleepingChildren(Vec<libc::pid_t>);
 
-impl Sleepers {
+impl SleepingChildren {
     /// Forks `count` children, which sleep until they are ended or this process is gone. Setup.
     ///
     /// # Errors
@@ -43,7 +43,7 @@ fn sleep_until_ended() -> ! {
     }
 }
 
-impl Drop for Sleepers {
+impl Drop for SleepingChildren {
     fn drop(&mut self) {
         for child in &self.0 {
             let mut status = 0;
@@ -61,16 +61,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sleepers_live_until_dropped() {
-        let sleepers = Sleepers::fork(2).expect("two processes");
-        let folders: Vec<_> = sleepers.0.iter().map(|id| format!("/proc/{id}")).collect();
+    fn children_live_until_dropped() {
+        let children = SleepingChildren::fork(2).expect("two processes");
+        let folders: Vec<_> = children.0.iter().map(|id| format!("/proc/{id}")).collect();
         assert_eq!(folders.len(), 2);
         assert!(
             folders
                 .iter()
                 .all(|folder| std::fs::exists(folder).expect("readable"))
         );
-        drop(sleepers);
+        drop(children);
         assert!(
             !folders
                 .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The shape of each collective's call: how many parts it sends and receives, and the order of its
+//! The call of each collective: how many parts it sends and receives, and the order of its
 //! arguments.
 //!
 //! Called by prepared; calls entry. On each side the parts lie one after the other in one buffer,

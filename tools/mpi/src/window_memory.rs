@@ -8,8 +8,8 @@ use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use std::ptr::NonNull;
 
-/// The exposed bytes of this rank, as many on each.
-pub struct Exposed {
+/// The memory of this rank in a window. All ranks have equally many bytes.
+pub struct WindowMemory {
     /// Ours, unless MPI allocates it.
     _memory: Option<Buffer>,
     /// Where this rank's bytes begin; MPI's once it has allocated them.
@@ -19,7 +19,7 @@ pub struct Exposed {
     pub(crate) bases: Vec<isize>,
 }
 
-impl Exposed {
+impl WindowMemory {
     /// Bytes on each of some ranks; `is_ours` where MPI does not allocate them.
     pub(crate) fn new(length: usize, ranks: usize, is_ours: bool) -> Self {
         let memory = is_ours.then(|| Buffer::new(length));
