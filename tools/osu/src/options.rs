@@ -7,17 +7,17 @@
 
 use crate::description::{Description, LARGE_MESSAGE_BYTES, Measure};
 use clap::{CommandFactory, Parser};
+pub use command_line::Buffers;
+use command_line::{Arguments, Output};
 pub use percent::Percent;
 pub use special::{HelperCounts, Special};
 use std::ffi::OsString;
 use weft_mpi::Datatype;
 use weft_ranks::refusal::{BadOption, Refusal};
-pub use written::Buffers;
-use written::{Arguments, Output};
 
+mod command_line;
 mod percent;
 mod special;
-mod written;
 
 #[cfg(test)]
 mod tests;
@@ -226,7 +226,7 @@ pub fn check_repeats(scale: f64, longest_seconds: Option<f64>) -> Result<(), Bad
     }
 }
 
-fn repeats_of(written: &written::Repeats) -> Result<Repeats, BadOption> {
+fn repeats_of(written: &command_line::Repeats) -> Result<Repeats, BadOption> {
     check_repeats(written.scale, written.longest_seconds)?;
     Ok(Repeats {
         iterations: written.iterations,

@@ -4,7 +4,7 @@
 //!
 //! Called by options.
 
-use super::written;
+use super::command_line;
 use crate::collective::neighbours::Grid;
 use crate::description::{Description, Helpers};
 use crate::one_sided::synchronise::Synchronisation;
@@ -60,7 +60,7 @@ pub struct Special {
 /// Checks them for a benchmark.
 pub(super) fn check(
     description: &Description,
-    written: &written::Special,
+    written: &command_line::Special,
     pairs: Option<usize>,
 ) -> Result<Special, BadOption> {
     let (helpers, test_calls) = counts(description, written.count.as_deref())?;
