@@ -5,7 +5,7 @@
 //! The modules for a job that is submitted, in their order:
 //!
 //! - `arguments`: what the user writes; `pass_through`: options of sbatch among it.
-//! - `wish`: the job that the user wants, from a job file and the options.
+//! - `requested_job`: the job that the user wants, from a job file and the options.
 //! - `command`: Slurm's commands and their version; `fields` reads their answers.
 //! - `partition`: what a partition allows.
 //! - `submit`: all of this together; the script itself is `weft_job::sbatch`, and
@@ -34,11 +34,11 @@ mod partition;
 mod pass_through;
 mod queue;
 mod record;
+mod requested_job;
 pub mod submit;
 mod task;
 mod tasks;
 pub mod wait;
-mod wish;
 
 use fault::Fault;
 

@@ -23,7 +23,7 @@ pub struct Partition {
 
 /// What a job asks of a partition.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Wish<'a> {
+pub struct Request<'a> {
     /// Its name; the default one if none is named.
     pub name: Option<&'a str>,
     /// Nodes, where the job says how many.
@@ -94,20 +94,20 @@ fn in_slurms_words(seconds: u64) -> String {
 /// # Errors
 /// `Fault::Usage` for a partition that does not exist or is down, and for more nodes or time than
 /// it ever gives.
-pub fn check(partitions: &[Partition], wish: &Wish<'_>) -> Result<Option<u64>, Fault> {
+pub fn check(partitions: &[Partition], request: &Request<'_>) -> Result<Option<u64>, Fault> {
     let wrong = |text: String| Err(Fault::Usage(text));
     let names = || {
         let names: Vec<&str> = partitions.iter().map(|one| one.name.as_str()).collect();
         names.join(", ")
     };
-    let found = match wish.name {
+    let found = match request.name {
         // Slurm takes the first of several that has room.
-        Some(name) if name.contains(',') => return Ok(wish.seconds),
+        Some(name) if name.contains(',') => return Ok(request.seconds),
         Some(name) => partitions.iter().find(|one| one.name == name),
         None => partitions.iter().find(|one| one.is_default),
     };
     let Some(one) = found else {
-        return match wish.name {
+        return match request.name {
             Some(name) => wrong(format!(
                 "--partition {name}: this cluster has no such partition; it has {}",
                 names()
@@ -126,14 +126,14 @@ pub fn check(partitions: &[Partition], wish: &Wish<'_>) -> Result<Option<u64>, F
         ));
     }
     let most_nodes = one.most_nodes.unwrap_or(one.nodes).min(one.nodes);
-    if let Some(nodes) = wish.nodes.filter(|&nodes| nodes > most_nodes) {
+    if let Some(nodes) = request.nodes.filter(|&nodes| nodes > most_nodes) {
         return wrong(format!(
             "--nodes {nodes}: partition {name} gives a job {most_nodes} at most; ask for fewer, or \
              name another partition: {}",
             names()
         ));
     }
-    if let (Some(seconds), Some(most)) = (wish.seconds, one.most_seconds)
+    if let (Some(seconds), Some(most)) = (request.seconds, one.most_seconds)
         && seconds > most
     {
         return wrong(format!(
@@ -144,7 +144,7 @@ pub fn check(partitions: &[Partition], wish: &Wish<'_>) -> Result<Option<u64>, F
             names()
         ));
     }
-    Ok(wish.seconds.or(one.default_seconds).or(one.most_seconds))
+    Ok(request.seconds.or(one.default_seconds).or(one.most_seconds))
 }
 
 #[cfg(test)]
@@ -164,12 +164,12 @@ PartitionName=old Default=NO MaxTime=UNLIMITED MaxNodes=1 State=DOWN TotalNodes=
         let all = read(TWO);
         assert_eq!(all.len(), 3);
         let limit = |name, seconds| {
-            let wish = Wish {
+            let request = Request {
                 name,
                 seconds,
                 nodes: Some(2),
             };
-            check(&all, &wish).unwrap()
+            check(&all, &request).unwrap()
         };
         assert_eq!(limit(None, None), Some(300));
         assert_eq!(limit(Some("long"), None), Some(3600));
@@ -197,15 +197,17 @@ PartitionName=old Default=NO MaxTime=UNLIMITED MaxNodes=1 State=DOWN TotalNodes=
                 "--time 0:05:01: partition p gives a job 0:05:00 at most",
             ),
         ] {
-            let wish = Wish {
+            let request = Request {
                 name,
                 nodes: Some(nodes),
                 seconds: Some(seconds),
             };
-            let text = check(&all, &wish).unwrap_err().to_string();
+            let text = check(&all, &request).unwrap_err().to_string();
             assert!(text.contains(said), "{text}");
         }
-        let text = check(&all[1..], &Wish::default()).unwrap_err().to_string();
+        let text = check(&all[1..], &Request::default())
+            .unwrap_err()
+            .to_string();
         assert!(text.contains("no default partition"), "{text}");
     }
 

@@ -2,7 +2,7 @@
 //! `weft submit`: checks whether the cluster can run the job, writes its batch script and gives it
 //! to sbatch.
 //!
-//! Called by `weft`. The job comes from `wish.rs`, the script from `weft_job::sbatch`.
+//! Called by `weft`. The job comes from `requested_job.rs`, the script from `weft_job::sbatch`.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,9 +16,9 @@ use crate::arguments::SubmitArguments;
 use crate::command;
 use crate::fault::Fault;
 use crate::job_id::JobId;
-use crate::partition::{self, Wish};
+use crate::partition::{self, Request};
 use crate::record::Submitted;
-use crate::wish::{self, Wished};
+use crate::requested_job::{self, RequestedJob};
 use crate::{pass_through, tasks, wait};
 
 /// The command line of `weft submit`, as a shell completes it.
@@ -34,32 +34,36 @@ pub fn run(words: Vec<OsString>) -> u8 {
 }
 
 fn submit(arguments: &SubmitArguments) -> Result<u8, Fault> {
-    let wished = wish::of(arguments)?;
-    let start = start(arguments, &wished)?;
+    let requested = requested_job::of(arguments)?;
+    let start = start(arguments, &requested)?;
     let weft = std::env::current_exe().and_then(std::fs::canonicalize);
     let weft = weft
         .ok()
         .and_then(|path| path.into_os_string().into_string().ok());
     let script = Script {
-        job: &wished.job,
+        job: &requested.job,
         start,
         weft: weft.as_deref().unwrap_or("weft"),
-        options: &wished.options,
+        options: &requested.options,
         label: arguments.label,
-        exec_options: &wished.exec_options,
+        exec_options: &requested.exec_options,
     };
-    let text = sbatch::text(&script).map_err(|fault| wished.named(fault))?;
+    let text = sbatch::text(&script).map_err(|fault| requested.named(fault))?;
     if arguments.dry_run {
         let written = std::io::stdout().write_all(text.as_bytes());
         return written
             .map(|()| 0)
             .map_err(|error| Fault::Slurm(format!("writing to standard output: {error}")));
     }
-    let limit_seconds = check(arguments, &wished)?;
+    let limit_seconds = check(arguments, &requested)?;
     let id = give(&text)?;
     println!("{id}");
     let submitted = Submitted {
-        name: wished.job.name.clone().unwrap_or_else(|| "sbatch".into()),
+        name: requested
+            .job
+            .name
+            .clone()
+            .unwrap_or_else(|| "sbatch".into()),
         limit_seconds,
         script: text,
     };
@@ -72,7 +76,7 @@ fn submit(arguments: &SubmitArguments) -> Result<u8, Fault> {
 }
 
 /// How the ranks start. Without a Slurm a script can still be printed.
-fn start(arguments: &SubmitArguments, wished: &Wished) -> Result<Start, Fault> {
+fn start(arguments: &SubmitArguments, requested: &RequestedJob) -> Result<Start, Fault> {
     let offered = match slurm_start::offered() {
         Ok(offered) => offered,
         Err(_) if arguments.dry_run => {
@@ -84,8 +88,8 @@ fn start(arguments: &SubmitArguments, wished: &Wished) -> Result<Start, Fault> {
     if !arguments.dry_run {
         command::check_version()?;
     }
-    let mpi = &wished.mpi;
-    let program = wished.job.program.as_ref();
+    let mpi = &requested.mpi;
+    let program = requested.job.program.as_ref();
     let decided = slurm_start::decide(program, mpi, &offered, arguments.pmi.as_deref())?;
     if let Some(note) = &decided.chosen.note {
         crate::say(&format!("weft: note: {note}"));
@@ -94,14 +98,14 @@ fn start(arguments: &SubmitArguments, wished: &Wished) -> Result<Start, Fault> {
 }
 
 /// Refuses what the partition never gives; answers the time limit.
-fn check(arguments: &SubmitArguments, wished: &Wished) -> Result<Option<u64>, Fault> {
-    let seconds = wished.seconds();
-    let wish = Wish {
+fn check(arguments: &SubmitArguments, requested: &RequestedJob) -> Result<Option<u64>, Fault> {
+    let seconds = requested.seconds();
+    let request = Request {
         name: arguments.partition.as_deref(),
-        nodes: wished.nodes(),
+        nodes: requested.nodes(),
         seconds,
     };
-    partition::check(&partition::all()?, &wish)
+    partition::check(&partition::all()?, &request)
 }
 
 /// Gives the script to sbatch. The key of another job would be stored with the environment.

@@ -17,7 +17,7 @@ use crate::partition;
 
 /// What is to be submitted.
 #[derive(Debug)]
-pub struct Wished {
+pub struct RequestedJob {
     /// The job.
     pub job: Job,
     /// Options for the script that no field of a job stands for.
@@ -30,7 +30,7 @@ pub struct Wished {
     file: Option<JobFile>,
 }
 
-impl Wished {
+impl RequestedJob {
     /// Nodes, where the job says how many.
     #[must_use]
     pub fn nodes(&self) -> Option<u64> {
@@ -62,7 +62,7 @@ impl Wished {
 ///
 /// # Errors
 /// What is wrong with the file or the options.
-pub fn of(arguments: &SubmitArguments) -> Result<Wished, Fault> {
+pub fn of(arguments: &SubmitArguments) -> Result<RequestedJob, Fault> {
     let file = arguments.spec.as_deref().map(read).transpose()?;
     let mut job = match &file {
         Some(file) => file.job.clone(),
@@ -82,7 +82,7 @@ pub fn of(arguments: &SubmitArguments) -> Result<Wished, Fault> {
     let mpi = mpi
         .parse()
         .map_err(|why: String| Fault::Usage(format!("--mpi {why}")))?;
-    Ok(Wished {
+    Ok(RequestedJob {
         options: options(arguments),
         exec_options: exec_options(arguments),
         job,
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::pass_through;
 
-    fn wished(words: &[&str]) -> Result<Wished, Fault> {
+    fn requested(words: &[&str]) -> Result<RequestedJob, Fault> {
         of(&pass_through::parse(words.iter().map(Into::into).collect()).unwrap())
     }
 
@@ -235,7 +235,7 @@ mod tests {
                     time_limit: 90\narray: {size: 3}\nshm_size: 1g\nenvironment: {A: 1, B: 2}\n";
         std::fs::write(&path, text).unwrap();
         let spec = path.to_str().unwrap();
-        let from_file = wished(&["--spec", spec]).unwrap();
+        let from_file = requested(&["--spec", spec]).unwrap();
         assert_eq!(
             (from_file.nodes(), from_file.seconds()),
             (Some(2), Some(90))
@@ -262,11 +262,11 @@ mod tests {
             "--",
             "./b",
         ];
-        let over = wished(&words).unwrap();
+        let over = requested(&words).unwrap();
         assert_eq!((over.nodes(), over.seconds()), (Some(4), Some(3600)));
         assert_eq!(over.options, ["--array=0-9%2", "--qos=high"]);
         assert_eq!(over.exec_options, ["--heap=private"]);
-        let size = |wished: &Wished| wished.job.shm_size.unwrap().to_string();
+        let size = |requested: &RequestedJob| requested.job.shm_size.unwrap().to_string();
         assert_eq!(
             (size(&from_file), size(&over)),
             ("1g".into(), "try:2g".into())
@@ -297,7 +297,7 @@ mod tests {
                 "--spec /no/such/file cannot be read",
             ),
         ] {
-            let text = wished(words).unwrap_err().to_string();
+            let text = requested(words).unwrap_err().to_string();
             assert!(text.contains(said), "{text}");
         }
     }
