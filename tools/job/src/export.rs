@@ -6,13 +6,15 @@
 //!
 //! - `source`: the job file, and where the text goes. `exported`: the result: a text, and the
 //!   fields that are not in it.
-//! - `mounting`: the job's buckets in containers. `shape`: nodes and ranks. `words`: the `weft run`
-//!   that the other system starts. `name`: the job's name under the other system's rules.
+//! - `mounting`: the job's buckets in containers. `shape`: nodes and ranks. `command_line`: the
+//!   `weft run` that the other system starts. `name`: the job's name under the other system's
+//!   rules.
 //! - `batch`, `batch_submit`: AWS Batch. `parallel_cluster`: AWS ParallelCluster. `mpi_job`,
 //!   `train_job`: Kubeflow, both with `pods`. `slurm_shm`: Slurm's own sized /dev/shm.
 
 mod batch;
 mod batch_submit;
+mod command_line;
 mod exported;
 mod mounting;
 mod mpi_job;
@@ -23,7 +25,6 @@ mod shape;
 mod slurm_shm;
 mod source;
 mod train_job;
-mod words;
 
 use std::ffi::OsString;
 

@@ -7,12 +7,12 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::command_line::{Included, command_line};
 use super::exported::{Exported, Notes, variables};
 use super::mounting::Mounting;
 use super::name::{Rules, name_of};
 use super::shape::Shape;
 use super::source::Source;
-use super::words::{Told, words_of};
 use crate::fault::Fault;
 use crate::file::JobFile;
 use crate::job::Job;
@@ -121,12 +121,12 @@ fn container_of(
     let is_single = shape.nodes == 1;
     // Ranks on other nodes have the variables of their own shell, and those that weft run sets.
     let has_mounts = options.mounting.is_wanted(file, notes)?;
-    let told = Told {
+    let included = Included {
         hostfile: (!is_single).then_some(HOSTFILE),
         has_variables: !is_single,
         has_mounts,
     };
-    let words = words_of(job, told);
+    let words = command_line(job, included);
     if let Some(word) = words.iter().find(|word| word.contains("Ref::")) {
         let shown = crate::node::shortened(word);
         let text = format!("`{shown}` has Ref::, which Batch takes for a parameter; rename it");

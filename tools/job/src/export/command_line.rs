@@ -5,35 +5,35 @@
 
 use crate::job::Job;
 
-/// What the words say besides the program.
+/// What the command line says besides the program.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
+pub(super) struct Included<'a> {
     /// The file in which the system lists the job's hosts.
     pub hostfile: Option<&'a str>,
-    /// Whether the variables are among them.
+    /// Whether it sets the job's variables.
     pub has_variables: bool,
-    /// Whether the buckets are among them.
+    /// Whether it mounts the job's buckets.
     pub has_mounts: bool,
 }
 
-/// The words of `weft run`.
-pub(super) fn words_of(job: &Job, told: Told<'_>) -> Vec<String> {
+/// The words of the command line, each by itself.
+pub(super) fn command_line(job: &Job, included: Included<'_>) -> Vec<String> {
     let mut words = vec!["weft".to_owned(), "run".to_owned()];
     let mut option = |name: &str, value: Option<String>| {
         words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
     };
-    option("--hostfile", told.hostfile.map(str::to_owned));
+    option("--hostfile", included.hostfile.map(str::to_owned));
     option("-n", job.ranks.map(|ranks| ranks.to_string()));
     option("--ppn", job.ranks_per_node.map(|each| each.to_string()));
     option("--mpi", job.mpi.clone());
     option("--transport", job.transport.clone());
     option("--wdir", job.folder.clone());
-    if told.has_variables {
+    if included.has_variables {
         for (name, value) in &job.environment {
             option("--env", Some(format!("{name}={value}")));
         }
     }
-    if told.has_mounts {
+    if included.has_mounts {
         for mount in &job.mounts {
             option("--mount", Some(mount.to_string()));
         }

@@ -7,11 +7,11 @@
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::command_line::{Included, command_line};
 use super::exported::{Notes, variables};
 use super::mounting::Mounting;
 use super::name::Rules;
 use super::source::Source;
-use super::words::{Told, words_of};
 use crate::job::Job;
 use crate::size::ShmSize;
 
@@ -48,12 +48,12 @@ const HOSTFILE: &str = "/etc/mpi/hostfile";
 
 /// The `weft run` of the launcher's pod.
 pub(super) fn command(job: &Job, has_mounts: bool) -> Vec<String> {
-    let told = Told {
+    let included = Included {
         hostfile: Some(HOSTFILE),
         has_variables: true,
         has_mounts,
     };
-    words_of(job, told)
+    command_line(job, included)
         .iter()
         .map(|word| escaped(word))
         .collect()
