@@ -27,7 +27,7 @@ pub mod program;
 pub mod rounds;
 pub mod table;
 
-use crate::compare::access::Testbeds;
+use crate::compare::job_start::Testbeds;
 use crate::error::Error;
 use crate::exit::refuse;
 use arguments::Settings;
@@ -77,7 +77,7 @@ pub fn measure(settings: &Settings) -> Result<rounds::Record, Error> {
         return Err(Error::Missing(list::explained(program, &missing)));
     }
     let testbeds = Testbeds::up(settings.testbed.as_slice())?;
-    let access = testbeds.access(&settings.place());
+    let job_start = testbeds.job_start(&settings.place());
     let folder = tempfile::Builder::new()
         .prefix("weft-app-")
         .tempdir()
@@ -91,7 +91,7 @@ pub fn measure(settings: &Settings) -> Result<rounds::Record, Error> {
     program
         .prepare(&input, settings.size())
         .map_err(|error| error.about(format!("the input for {}", program.title())))?;
-    let record = rounds::all(settings, program, folder.path(), &access);
+    let record = rounds::all(settings, program, folder.path(), &job_start);
     if let Some(place) = &settings.keep {
         folder::copy(folder.path(), place)?;
     }

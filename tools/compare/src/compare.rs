@@ -16,19 +16,19 @@
 //! In the order of a run:
 //! - [`arguments`]: the command line
 //! - [`configuration`]: what is compared, and in which benchmark; [`place`]: where its ranks run
-//! - [`access`]: the testbeds, and the options that start a job there
+//! - [`job_start`]: the testbeds, and the options that start a job there
 //! - [`plan`]: which MPIs and transports are here, and every run with its command line;
 //!   [`launches`]: how `weft run` starts them
 //! - [`environment`] and [`cores`]: the machine, and its speed beside every run
 //! - [`measure`]: the rounds; [`mod@run`]: one run: start it, read its rows
 //! - [`record`]: everything that was measured; [`journal`]: the file that keeps it from run to run
 //! - [`selection`]: which runs count; [`analysis`]: medians, means, confidence; [`ratio`]: one
-//!   configuration over another; [`reach`]: the goals; [`thresholds`]: what must not get worse
+//!   configuration over another; [`goals`]: which goals are reached; [`thresholds`]: what
+//!   must not get worse
 //! - [`cpu`]: the processor time that messages cost; [`tails`]: the slowest messages
 //! - [`caveats`]: what a reader must know; [`table`] and [`pages`]: for people; [`files`]: for
 //!   programs
 
-pub mod access;
 pub mod analysis;
 pub mod arguments;
 mod before;
@@ -39,6 +39,8 @@ pub mod cores;
 pub mod cpu;
 pub mod environment;
 pub mod files;
+pub mod goals;
+pub mod job_start;
 pub mod journal;
 pub mod launches;
 pub mod measure;
@@ -46,7 +48,6 @@ pub mod pages;
 pub mod place;
 pub mod plan;
 pub mod ratio;
-pub mod reach;
 pub mod record;
 pub mod run;
 pub mod selection;
@@ -56,9 +57,9 @@ pub mod thresholds;
 
 use crate::error::Error;
 use crate::exit::refuse;
-use access::Testbeds;
 use analysis::Analysis;
 use arguments::Settings;
+use job_start::Testbeds;
 use measure::Interrupt;
 use plan::Plan;
 use record::Record;

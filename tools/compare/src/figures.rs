@@ -6,7 +6,7 @@
 //! made on this machine, the page says why in its place. docs/figures.md describes it for users.
 //!
 //! In the order of a run:
-//! - [`list`]: which figures there are, each made of parts from [`study`]
+//! - [`list`]: which figures there are, each by its [`definition`]
 //! - [`measured`]: figures from benchmarks, the variants in turn
 //! - [`whole`]: figures from whole programs; [`kernel`]: from two kernels
 //! - [`files`]: IOR by processes
@@ -15,6 +15,7 @@
 //! - [`claim`]: the published numbers beside those from here
 
 pub mod claim;
+pub mod definition;
 pub mod files;
 pub mod hosts;
 pub mod kernel;
@@ -22,18 +23,17 @@ pub mod list;
 pub mod measured;
 pub mod settings;
 pub mod simulated;
-pub mod study;
 pub mod whole;
 
 use crate::compare::measure::Interrupt;
 use crate::error::Error;
 use crate::exit::refuse;
 use clap::Parser;
-use list::STUDIES;
+use definition::{Definition, Subject};
+use list::DEFINITIONS;
 use settings::Settings;
 use std::ffi::OsString;
 use std::path::Path;
-use study::{Study, Subject};
 use weft_chart::draw;
 use weft_chart::figure::Figure;
 use weft_chart::page::{Block, Page, Section};
@@ -63,29 +63,29 @@ fn make(settings: &Settings) -> Result<usize, Error> {
     // A folder that cannot be written should be known before measuring.
     std::fs::create_dir_all(&settings.out).map_err(Error::file("make", &settings.out))?;
     let interrupt = Interrupt::catch();
-    let wanted = |study: &&Study| {
-        settings.names.is_empty() || settings.names.iter().any(|name| name == study.id)
+    let wanted = |definition: &&Definition| {
+        settings.names.is_empty() || settings.names.iter().any(|name| name == definition.id)
     };
     let mut sections = Vec::new();
     let mut lost = 0;
-    for study in STUDIES.iter().filter(wanted) {
-        eprintln!("weft bench figures: {}", study.id);
+    for definition in DEFINITIONS.iter().filter(wanted) {
+        eprintln!("weft bench figures: {}", definition.id);
         let figure = if interrupt.came() {
             Err(Error::Missing("the run was interrupted".to_owned()))
         } else {
-            one(settings, study, &weft)
+            one(settings, definition, &weft)
         };
         match &figure {
             Ok(figure) => write(
-                &settings.out.join(format!("{}.svg", study.id)),
+                &settings.out.join(format!("{}.svg", definition.id)),
                 &draw::alone(figure),
             )?,
             Err(reason) => {
                 lost += 1;
-                eprintln!("weft bench figures: {}: {reason}", study.id);
+                eprintln!("weft bench figures: {}: {reason}", definition.id);
             }
         }
-        sections.push(section(study, figure));
+        sections.push(section(definition, figure));
     }
     let path = settings.out.join("index.html");
     write(&path, &page(sections).html())?;
@@ -93,32 +93,34 @@ fn make(settings: &Settings) -> Result<usize, Error> {
     Ok(lost)
 }
 
-fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, Error> {
-    match &study.subject {
-        Subject::Measured(measured) => measured::figure(settings, study, measured, weft),
-        Subject::Whole(whole) => whole::figure(settings, study, whole, weft),
-        Subject::Kernel(kernel) => kernel::figure(settings, study, kernel, weft),
-        Subject::Files => files::figure(settings, study, weft),
+fn one(settings: &Settings, definition: &Definition, weft: &Path) -> Result<Figure, Error> {
+    match &definition.subject {
+        Subject::Measured(measured) => measured::figure(settings, definition, measured, weft),
+        Subject::Whole(whole) => whole::figure(settings, definition, whole, weft),
+        Subject::Kernel(kernel) => kernel::figure(settings, definition, kernel, weft),
+        Subject::Files => files::figure(settings, definition, weft),
         Subject::Hosts(fault, instead) => match crate::testbed::missing() {
-            None => hosts::figure(settings, study, *fault, weft),
+            None => hosts::figure(settings, definition, *fault, weft),
             Some(reason) => {
-                let mut figure = simulated::figure(study, instead, settings.quick, weft)?;
+                let mut figure = simulated::figure(definition, instead, settings.quick, weft)?;
                 figure.note = format!("No hosts can be made here: {reason}. {}", figure.note);
                 Ok(figure)
             }
         },
-        Subject::Simulated(simulated) => simulated::figure(study, simulated, settings.quick, weft),
+        Subject::Simulated(simulated) => {
+            simulated::figure(definition, simulated, settings.quick, weft)
+        }
     }
 }
 
-fn section(study: &Study, figure: Result<Figure, Error>) -> Section {
+fn section(definition: &Definition, figure: Result<Figure, Error>) -> Section {
     let mut blocks = vec![Block::Paragraph(format!(
         "Source: {}. {}",
-        study.source, study.shown
+        definition.source, definition.shown
     ))];
     match figure {
         Ok(figure) => {
-            let beside = claim::table(study.title, study.claims, &figure);
+            let beside = claim::table(definition.title, definition.claims, &figure);
             blocks.push(Block::Figures(vec![figure]));
             blocks.extend(beside.map(Block::Table));
         }
@@ -126,13 +128,13 @@ fn section(study: &Study, figure: Result<Figure, Error>) -> Section {
             blocks.push(Block::Paragraph(format!(
                 "Could not be made here: {reason}"
             )));
-            let beside = claim::table(study.title, study.claims, &Figure::default());
+            let beside = claim::table(definition.title, definition.claims, &Figure::default());
             blocks.extend(beside.map(Block::Table));
         }
     }
     Section {
-        id: format!("about-{}", study.id),
-        title: study.title.to_owned(),
+        id: format!("about-{}", definition.id),
+        title: definition.title.to_owned(),
         blocks,
     }
 }
@@ -164,18 +166,18 @@ mod tests {
 
     #[test]
     fn figure_that_cannot_be_made_says_why_in_its_place() {
-        let sections = STUDIES
+        let sections = DEFINITIONS
             .iter()
-            .map(|study| section(study, Err(Error::Missing("no MPI is here".into()))))
+            .map(|definition| section(definition, Err(Error::Missing("no MPI is here".into()))))
             .collect();
         let html = page(sections).html();
         assert_eq!(
             html.matches("Could not be made here: no MPI is here")
                 .count(),
-            STUDIES.len()
+            DEFINITIONS.len()
         );
-        for study in &STUDIES {
-            assert!(html.contains(study.title), "{}", study.id);
+        for definition in &DEFINITIONS {
+            assert!(html.contains(definition.title), "{}", definition.id);
         }
     }
 

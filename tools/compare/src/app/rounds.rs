@@ -8,8 +8,8 @@ use super::arguments::{Entrant, Settings};
 use super::folder::copy;
 use super::job;
 use super::program::{Measured, Outcome, Program};
-use crate::compare::access::Access;
 use crate::compare::configuration::Configuration;
+use crate::compare::job_start::JobStart;
 use crate::compare::launches::dry_run;
 use crate::compare::measure::Interrupt;
 use crate::error::Error;
@@ -98,7 +98,7 @@ pub fn all(
     settings: &Settings,
     program: &dyn Program,
     folder: &Path,
-    access: &Access,
+    job_start: &JobStart,
 ) -> Result<Record, Error> {
     let weft = std::env::current_exe().map_err(Error::start("weft"))?;
     let mut record = Record {
@@ -116,7 +116,7 @@ pub fn all(
             mpi: settings.mpi.clone(),
             transport: entrant.transport.clone(),
         };
-        let can = dry_run(&weft, &configuration, access, 2);
+        let can = dry_run(&weft, &configuration, job_start, 2);
         match &can {
             Ok(_) => record.transports.push(entrant.name.clone()),
             Err(reason) => record.left_out.push(format!("{}: {reason}", entrant.name)),
@@ -131,7 +131,7 @@ pub fn all(
         settings,
         program,
         folder,
-        access,
+        job_start,
         weft: &weft,
         reference: None,
         differ: false,
@@ -155,7 +155,7 @@ struct Rounds<'a> {
     settings: &'a Settings,
     program: &'a dyn Program,
     folder: &'a Path,
-    access: &'a Access,
+    job_start: &'a JobStart,
     weft: &'a Path,
     /// The first run's name and result: all others must have the same.
     reference: Option<(String, Vec<String>)>,
@@ -246,7 +246,7 @@ impl Rounds<'_> {
     }
 
     fn command(&self, entrant: &Entrant, words: &[String]) -> Vec<OsString> {
-        let mut command = self.access.enter.clone();
+        let mut command = self.job_start.enter.clone();
         command.extend([self.weft.into(), "run".into()]);
         let (ranks, seconds) = (
             self.settings.ranks.to_string(),
@@ -264,7 +264,7 @@ impl Rounds<'_> {
             &seconds,
         ];
         command.extend(options.map(OsString::from));
-        command.extend(self.access.options.iter().cloned());
+        command.extend(self.job_start.options.iter().cloned());
         // A single rank has nobody to send to.
         if entrant.transport == "weft" && self.settings.ranks > 1 {
             command.push("--require-weft".into());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! From runs to figures: medians and means with their confidence.
 //!
-//! Called by compare when measuring is over; read by ratio, table, reach, thresholds, files and
+//! Called by compare when measuring is over; read by ratio, table, goals, thresholds, files and
 //! pages. selection decides which runs count.
 
 use super::configuration::{Configuration, Workload};

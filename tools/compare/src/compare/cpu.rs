@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The processor time that messages cost, beside that of the same MPI's own transport.
 //!
-//! Called by reach, table, files and pages; reads analysis and ratio. A rank that waits by polling
+//! Called by goals, table, files and pages; reads analysis and ratio. A rank that waits by polling
 //! uses processor time while it waits. So in a latency test the processor time is about the latency
 //! itself, and the processor time of a stream says more.
 
 use super::analysis::{Analysis, for_each};
 use super::configuration::{Configuration, Workload};
-use super::reach;
+use super::goals;
 use serde::Serialize;
 use weft_statistics::interval::{self, Interval};
 
@@ -38,7 +38,7 @@ pub fn cost(
         let (ours, theirs) = interval::shared(&own.cpu_us, &base.cpu_us);
         interval::of_ratio(&ours, &theirs)
     });
-    let has_bytes = size > 0 && reach::pairs(workload);
+    let has_bytes = size > 0 && goals::pairs(workload);
     Some(Cost {
         seconds_per_million: for_one_us,
         // Microseconds for one, over 10^6; bytes of one, over 10^9.

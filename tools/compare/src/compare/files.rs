@@ -10,8 +10,8 @@ use super::arguments::Settings;
 use super::before;
 use super::cpu;
 use super::environment::libfabric_beside;
+use super::goals;
 use super::ratio::{Ratio, calibration};
-use super::reach;
 use super::record::{Entrant, Turn, unit};
 use super::tails;
 use super::thresholds::Outcome;
@@ -99,7 +99,7 @@ fn summary(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Value {
         .matrix
         .workloads
         .iter()
-        .flat_map(|workload| reach::checks(analysis, workload))
+        .flat_map(|workload| goals::checks(analysis, workload))
         .collect();
     let threshold = |outcome: &Outcome| {
         let (rule, checked, crossed) = (&outcome.rule, outcome.checked, &outcome.crossed);

@@ -5,9 +5,9 @@
 //! Called by plan and app. The transports of one MPI get the same options except for the transport;
 //! a test (tests/compare) compares the complete command lines and environments.
 
-use super::access::{Access, Testbeds};
 use super::builds::Builds;
 use super::configuration::{Configuration, PAUSE, PLAIN, Workload};
+use super::job_start::{JobStart, Testbeds};
 use super::place::Place;
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl<'a> Launches<'a> {
             dry_run(
                 self.builds.launcher(configuration),
                 configuration,
-                &self.testbeds.access(&workload.place),
+                &self.testbeds.job_start(&workload.place),
                 workload.ranks,
             )
         };
@@ -73,15 +73,15 @@ impl<'a> Launches<'a> {
 pub fn dry_run(
     program: &Path,
     configuration: &Configuration,
-    access: &Access,
+    job_start: &JobStart,
     ranks: usize,
 ) -> Result<String, Error> {
-    let mut words = access.enter.clone();
+    let mut words = job_start.enter.clone();
     words.push(program.into());
     let output = Command::new(&words[0])
         .args(&words[1..])
         .arg("run")
-        .args(run_options(configuration, access, ranks))
+        .args(run_options(configuration, job_start, ranks))
         .args(["--dry-run", "--"])
         .arg(program)
         .stdin(Stdio::null())
@@ -107,7 +107,11 @@ pub fn dry_run(
 
 /// What `weft run` is told of a job: the runs of one workload differ in these words for their
 /// configuration, and else only in whether a run over Weft must really go over Weft.
-pub fn run_options(configuration: &Configuration, access: &Access, ranks: usize) -> Vec<OsString> {
+pub fn run_options(
+    configuration: &Configuration,
+    job_start: &JobStart,
+    ranks: usize,
+) -> Vec<OsString> {
     let ranks = ranks.to_string();
     let mut words = vec![
         "--mpi",
@@ -123,5 +127,5 @@ pub fn run_options(configuration: &Configuration, access: &Access, ranks: usize)
         _ => {}
     }
     let words = words.into_iter().map(OsString::from);
-    words.chain(access.options.iter().cloned()).collect()
+    words.chain(job_start.options.iter().cloned()).collect()
 }

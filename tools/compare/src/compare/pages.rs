@@ -2,7 +2,7 @@
 //! The comparison as a page: the result in short, curves for every benchmark, every goal, the
 //! machine, and how to repeat the comparison.
 //!
-//! Called by files; fills the figures and tables of weft-chart from analysis and reach. `pages/`
+//! Called by files; fills the figures and tables of weft-chart from analysis and goals. `pages/`
 //! holds the parts.
 
 mod curves;
@@ -13,7 +13,7 @@ use super::analysis::Analysis;
 use super::arguments::{Baseline, Settings};
 use super::caveats;
 use super::configuration::{self, Workload};
-use super::reach::{self, Check, Verdict};
+use super::goals::{self, Check, Verdict};
 use super::record::{quantity, unit};
 use super::thresholds::Outcome;
 use weft_chart::figure::Figure;
@@ -123,7 +123,7 @@ pub fn overview(analysis: &Analysis<'_>, baseline: &Baseline) -> Vec<Figure> {
         .matrix
         .workloads
         .iter()
-        .filter(|workload| reach::pairs(workload));
+        .filter(|workload| goals::pairs(workload));
     let mpis = of_mpis.flat_map(|workload| curves::of_mpis(analysis, workload, baseline));
     all.into_iter().chain(mpis).collect()
 }
@@ -149,7 +149,7 @@ fn all_checks(analysis: &Analysis<'_>) -> Vec<Check> {
         .matrix
         .workloads
         .iter()
-        .flat_map(|workload| reach::checks(analysis, workload))
+        .flat_map(|workload| goals::checks(analysis, workload))
         .collect()
 }
 
@@ -205,7 +205,7 @@ fn short(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Section {
 fn tiles(analysis: &Analysis<'_>) -> Vec<Tile> {
     let mut tiles = Vec::new();
     for workload in &analysis.record.matrix.workloads {
-        let checks = reach::checks(analysis, workload);
+        let checks = goals::checks(analysis, workload);
         let single = checks
             .iter()
             .filter(|check| check.size_bytes.is_none() || check.is_limit());
@@ -275,7 +275,7 @@ fn benchmark(analysis: &Analysis<'_>, baseline: &Baseline, group: &[&Workload]) 
         if figures.is_empty() {
             continue;
         }
-        if reach::pairs(workload) {
+        if goals::pairs(workload) {
             blocks.push(Block::Figures(figures));
         } else {
             blocks.push(Block::Folded(

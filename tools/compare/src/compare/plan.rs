@@ -4,10 +4,10 @@
 //! Called by compare once. It asks `weft run --dry-run` whether each combination could start. A
 //! combination that cannot start is left out with its reason before measuring begins.
 
-use super::access::{Access, Testbeds};
 use super::arguments::Settings;
 use super::builds::Builds;
 use super::configuration::{Configuration, PLAIN, Run, Workload};
+use super::job_start::{JobStart, Testbeds};
 use super::launches::{Launches, dry_run, run_options};
 use super::place::Place;
 use super::record::{Command as Written, Entrant, Matrix};
@@ -48,8 +48,8 @@ impl Plan {
         for place in settings.places() {
             for configuration in configurations(settings) {
                 let launcher = builds.launcher(&configuration);
-                let access = testbeds.access(&place);
-                match dry_run(launcher, &configuration, &access, FEWEST_RANKS) {
+                let job_start = testbeds.job_start(&place);
+                match dry_run(launcher, &configuration, &job_start, FEWEST_RANKS) {
                     Ok(shown) => admit(&mut matrix, configuration, shown, &place),
                     Err(reason) => matrix
                         .left_out
@@ -65,8 +65,8 @@ impl Plan {
                 if entrant.place != workload.place || launches.repeats(configuration, workload) {
                     continue;
                 }
-                let access = testbeds.access(&workload.place);
-                let Some(command) = command(settings, builds, configuration, workload, &access)
+                let job_start = testbeds.job_start(&workload.place);
+                let Some(command) = command(settings, builds, configuration, workload, &job_start)
                 else {
                     continue;
                 };
@@ -212,12 +212,12 @@ fn command(
     builds: Builds<'_>,
     configuration: &Configuration,
     workload: &Workload,
-    access: &Access,
+    job_start: &JobStart,
 ) -> Option<Vec<OsString>> {
     let benchmark: &Description = catalogue::find(&workload.benchmark)?;
-    let mut words = access.enter.clone();
+    let mut words = job_start.enter.clone();
     words.extend([builds.launcher(configuration).into(), "run".into()]);
-    words.extend(run_options(configuration, access, workload.ranks));
+    words.extend(run_options(configuration, job_start, workload.ranks));
     let mut say = |text: &[&str]| words.extend(text.iter().map(OsString::from));
     say(&["--quiet", "--timeout", &settings.timeout.to_string()]);
     if configuration.is_weft() {
@@ -267,8 +267,8 @@ mod tests {
             this: Path::new("/bin/weft"),
             before: settings.before.as_deref(),
         };
-        let access = Testbeds::default().access(&workload.place);
-        let command = command(settings, builds, &configuration, workload, &access);
+        let job_start = Testbeds::default().job_start(&workload.place);
+        let command = command(settings, builds, &configuration, workload, &job_start);
         let command = command.expect("a benchmark");
         command
             .iter()
@@ -355,7 +355,7 @@ mod tests {
             },
             &configuration,
             &workloads(&settings)[7],
-            &Testbeds::default().access(&Place::of_hosts("a,b")),
+            &Testbeds::default().job_start(&Place::of_hosts("a,b")),
         )
         .expect("listed");
         assert!(

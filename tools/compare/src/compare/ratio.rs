@@ -2,7 +2,7 @@
 //! Ratios of a configuration: to its baseline, to the best of all others, and the figures of both
 //! from the rounds that they share.
 //!
-//! Called by reach, thresholds, table, files and pages; reads analysis. Each ratio is computed
+//! Called by goals, thresholds, table, files and pages; reads analysis. Each ratio is computed
 //! round by round, and its median is reported. There are two kinds: of the runs' median blocks, and
 //! of the runs' means. A median block hides what happens once in a run, for example when two
 //! methods are tried out; the mean contains it. The figures printed beside a ratio are from the

@@ -2,15 +2,15 @@
 //! The comparison as text for a terminal: for each MPI Weft beside its native transport, then every
 //! goal and whether it is reached.
 //!
-//! Called by compare; reads analysis, ratio and reach. This table shows some sizes only; the page
+//! Called by compare; reads analysis, ratio and goals. This table shows some sizes only; the page
 //! and the files have all figures.
 
 use super::analysis::Analysis;
 use super::before;
 use super::caveats;
 use super::configuration::{self, Configuration, Workload};
+use super::goals::{self, Check};
 use super::ratio::Ratio;
-use super::reach::{self, Check};
 use super::record::{better, unit};
 use super::tails;
 use std::fmt::Write;
@@ -256,7 +256,7 @@ pub fn goals(analysis: &Analysis<'_>) -> String {
         );
     }
     for workload in &analysis.record.matrix.workloads {
-        let checks = reach::checks(analysis, workload);
+        let checks = goals::checks(analysis, workload);
         if !checks.is_empty() {
             text.push_str(&group(workload, &checks));
         }

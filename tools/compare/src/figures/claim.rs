@@ -39,7 +39,7 @@ pub enum Here {
     Both(u64),
 }
 
-/// The table of a study's claims; `None` without any.
+/// The table of a figure's claims; `None` without any.
 pub fn table(title: &str, claims: &[Claim], figure: &Figure) -> Option<Table> {
     let row = |claim: &Claim| {
         vec![

@@ -5,9 +5,9 @@
 //! Called by figures; starts `weft run -- weft bench ior`, several times with each number of
 //! processes, in turn.
 
+use super::definition::Definition;
 use super::measured::order;
 use super::settings::Settings;
-use super::study::Study;
 use crate::error::Error;
 use serde_json::Value;
 use std::path::Path;
@@ -35,7 +35,7 @@ type Speeds = [f64; 2];
 ///
 /// # Errors
 /// What a run said when it failed.
-pub fn figure(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, Error> {
+pub fn figure(settings: &Settings, definition: &Definition, weft: &Path) -> Result<Figure, Error> {
     let folder = settings.files.as_deref().unwrap_or(&settings.out);
     let place = tempfile::Builder::new()
         .prefix("weft-ior-")
@@ -60,7 +60,7 @@ pub fn figure(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure,
         commands: vec![format!(
             "cd FOLDER; weft {command}    with -n {PROCESSES:?}"
         )],
-        ..filled(study, &columns, direct)
+        ..filled(definition, &columns, direct)
     })
 }
 
@@ -112,7 +112,7 @@ fn speeds(text: &str) -> Result<Speeds, Error> {
     Ok([number("writeMiB")?, number("readMiB")?])
 }
 
-fn filled(study: &Study, columns: &[Vec<Speeds>], direct: bool) -> Figure {
+fn filled(definition: &Definition, columns: &[Vec<Speeds>], direct: bool) -> Figure {
     let series = |name: &str, which: usize, role| {
         let point = |(processes, runs): (&usize, &Vec<Speeds>)| {
             let values: Vec<f64> = runs.iter().map(|speeds| speeds[which]).collect();
@@ -136,8 +136,8 @@ fn filled(study: &Study, columns: &[Vec<Speeds>], direct: bool) -> Figure {
         "through the page cache, since this file system knows no O_DIRECT"
     };
     Figure {
-        id: study.id.into(),
-        title: study.title.into(),
+        id: definition.id.into(),
+        title: definition.title.into(),
         note: format!(
             "A file for each process, {cache}; {} rounds in turn; the band is the tenth to the \
             ninetieth percentile.",
@@ -150,14 +150,14 @@ fn filled(study: &Study, columns: &[Vec<Speeds>], direct: bool) -> Figure {
             series("write", 0, Role::Ours),
             series("read", 1, Role::Peer),
         ],
-        source: study.source.into(),
+        source: definition.source.into(),
         ..Figure::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::STUDIES;
+    use super::super::list::DEFINITIONS;
     use super::*;
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(speeds(text).expect("both"), [10.0, 20.0]);
         assert!(speeds("{}").unwrap_err().to_string().contains("writeMiB"));
         let columns = vec![vec![[1.0, 2.0], [3.0, 4.0], [2.0, 9.0]]; 4];
-        let figure = filled(&STUDIES[4], &columns, true);
+        let figure = filled(&DEFINITIONS[4], &columns, true);
         assert_eq!(figure.series[0].points[3].x, 8.0);
         assert_eq!(
             (figure.series[0].points[0].y, figure.series[1].points[0].y),

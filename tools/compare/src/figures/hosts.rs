@@ -4,9 +4,9 @@
 //!
 //! Called by figures. Each configuration has a run per round, in turn.
 
+use super::definition::{Definition, Fault};
 use super::measured::order;
 use super::settings::Settings;
-use super::study::{Fault, Study};
 use crate::error::Error;
 use crate::testbed::Testbed;
 use crate::testbed::network::Network;
@@ -43,7 +43,7 @@ const EXCHANGES: &str = "latency -m 8:8 -i 30000 -x 100 -z50,100 --json";
 /// Why no run of a configuration ended well.
 pub fn figure(
     settings: &Settings,
-    study: &Study,
+    definition: &Definition,
     fault: Fault,
     weft: &Path,
 ) -> Result<Figure, Error> {
@@ -78,7 +78,7 @@ pub fn figure(
             return Err(error.about(CONFIGURATIONS[who].0));
         }
     }
-    Ok(filled(study, fault, &found, rounds, lost.len()))
+    Ok(filled(definition, fault, &found, rounds, lost.len()))
 }
 
 /// Bandwidth in MB/s.
@@ -182,7 +182,7 @@ fn busiest(bed: &Testbed, before: &[(String, u64)], job: &mut Child) -> Option<S
 }
 
 fn filled(
-    study: &Study,
+    definition: &Definition,
     fault: Fault,
     found: &[Vec<Vec<f64>>],
     rounds: usize,
@@ -230,14 +230,14 @@ fn filled(
         ),
     };
     Figure {
-        id: study.id.into(),
-        title: study.title.into(),
+        id: definition.id.into(),
+        title: definition.title.into(),
         note,
         shape,
         x,
         y,
         series: series.collect(),
-        source: study.source.into(),
+        source: definition.source.into(),
         commands: vec![format!(
             "tests/testbed/testbed.sh up; weft run --hosts a0,b1 ... -- weft bench {}",
             if fault == Fault::Loss {
@@ -252,7 +252,7 @@ fn filled(
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::STUDIES;
+    use super::super::list::DEFINITIONS;
     use super::*;
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
             vec![vec![100.0], vec![90.0, 80.0, 85.0], vec![70.0]],
             vec![vec![60.0], vec![], vec![5.0]],
         ];
-        let figure = filled(&STUDIES[6], Fault::Loss, &found, 3, 2);
+        let figure = filled(&DEFINITIONS[6], Fault::Loss, &found, 3, 2);
         assert_eq!(figure.series[0].points[1].y, 85.0);
         assert_eq!(figure.series[1].points.len(), 2);
         assert!(

@@ -5,8 +5,8 @@
 //! Called by figures; starts runs through compare's run, each of which repeats the kernel in one
 //! job, and leaves the bars to whole.
 
+use super::definition::{Definition, Variant, Whole};
 use super::settings::Settings;
-use super::study::{Study, Variant, Whole};
 use super::{measured, whole};
 use crate::compare::configuration::{Configuration, Run, Workload};
 use crate::compare::place::Place;
@@ -33,7 +33,7 @@ const SPARE: Duration = Duration::from_secs(30);
 /// Why a setting has no figures: a run failed, or its results were not the published ones.
 pub fn figure(
     settings: &Settings,
-    study: &Study,
+    definition: &Definition,
     kernel: &Whole,
     weft: &Path,
 ) -> Result<Figure, Error> {
@@ -66,7 +66,7 @@ pub fn figure(
     };
     Ok(Figure {
         commands: runs.iter().map(words).collect(),
-        ..whole::filled(study, kernel, &rows)?
+        ..whole::filled(definition, kernel, &rows)?
     })
 }
 
@@ -101,17 +101,17 @@ fn run_of(settings: &Settings, program: &str, class: &str, variant: &Variant, we
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::STUDIES;
-    use super::super::study::Subject;
+    use super::super::definition::Subject;
+    use super::super::list::DEFINITIONS;
     use super::*;
 
     #[test]
     fn kernels_run_with_their_class_and_each_settings_variables() {
-        let study = STUDIES
+        let definition = DEFINITIONS
             .iter()
-            .find(|study| study.id == "cma-ft")
+            .find(|definition| definition.id == "cma-ft")
             .expect("there");
-        let Subject::Kernel(kernel) = &study.subject else {
+        let Subject::Kernel(kernel) = &definition.subject else {
             panic!("it is a kernel");
         };
         use clap::Parser;

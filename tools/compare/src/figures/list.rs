@@ -7,7 +7,7 @@
 //! source shows a chart without numbers, the claim says so.
 
 use super::claim::{Claim, Here};
-use super::study::{Fault, Measured, Simulated, Study, Subject, Variant, Whole};
+use super::definition::{Definition, Fault, Measured, Simulated, Subject, Variant, Whole};
 
 const BATCH: &str = "D. La Porta, \"Using shared memory for low-latency, intra-node communication \
     in AWS Batch\", 2021";
@@ -91,8 +91,8 @@ const KERNEL_GAIN: &[Claim] = &[claim(
     Here::Bars,
 )];
 
-const fn kernel(id: &'static str, title: &'static str, program: &'static str) -> Study {
-    Study {
+const fn kernel(id: &'static str, title: &'static str, program: &'static str) -> Definition {
+    Definition {
         id,
         title,
         source: CMA,
@@ -122,8 +122,8 @@ const COPY_GAIN: &[Claim] = &[
 ];
 
 /// All figures.
-pub static STUDIES: [Study; 15] = [
-    Study {
+pub static DEFINITIONS: [Definition; 15] = [
+    Definition {
         id: "shared-memory",
         title: "Shared memory on and off: latency",
         source: BATCH,
@@ -144,7 +144,7 @@ pub static STUDIES: [Study; 15] = [
         ],
         subject: latency("1:1048576", "8:4096", &[SHARED, NETWORK]),
     },
-    Study {
+    Definition {
         id: "shared-memory-gromacs",
         title: "Shared memory on and off: GROMACS",
         source: BATCH,
@@ -162,7 +162,7 @@ pub static STUDIES: [Study; 15] = [
             variants: &[SHARED, NETWORK],
         }),
     },
-    Study {
+    Definition {
         id: "cma-latency",
         title: "Single copy against double copy: latency",
         source: CMA,
@@ -171,7 +171,7 @@ pub static STUDIES: [Study; 15] = [
         claims: COPY_GAIN,
         subject: latency("4096:4194304", "16384:262144", &[SINGLE, DOUBLE]),
     },
-    Study {
+    Definition {
         id: "cma-bandwidth",
         title: "Single copy against double copy: bandwidth",
         source: CMA,
@@ -188,7 +188,7 @@ pub static STUDIES: [Study; 15] = [
     },
     kernel("cma-ft", "Single copy against double copy: FT", "ft"),
     kernel("cma-is", "Single copy against double copy: IS", "is"),
-    Study {
+    Definition {
         id: "ior",
         title: "IOR by processes",
         source: MOUNTPOINT,
@@ -201,7 +201,7 @@ pub static STUDIES: [Study; 15] = [
         ],
         subject: Subject::Files,
     },
-    Study {
+    Definition {
         id: "tcp-srd-latency",
         title: "TCP against SRD: latency by size",
         source: TALK,
@@ -224,7 +224,7 @@ pub static STUDIES: [Study; 15] = [
         ],
         subject: latency("1:4194304", "8:8192", &[SRD, TCP]),
     },
-    Study {
+    Definition {
         id: "loss",
         title: "Packets are lost",
         source: TALK,
@@ -234,7 +234,7 @@ pub static STUDIES: [Study; 15] = [
         claims: &[],
         subject: Subject::Hosts(Fault::Loss, Simulated(&["permutation", "--loss", "1000"])),
     },
-    Study {
+    Definition {
         id: "path-failure",
         title: "A path fails silently",
         source: TALK,
@@ -255,7 +255,7 @@ pub static STUDIES: [Study; 15] = [
         ],
         subject: Subject::Hosts(Fault::Hole, Simulated(&["spine-failure"])),
     },
-    Study {
+    Definition {
         id: "incast",
         title: "Many senders, one receiver",
         source: TALK,
@@ -264,7 +264,7 @@ pub static STUDIES: [Study; 15] = [
         claims: &[],
         subject: Subject::Simulated(Simulated(&["incast"])),
     },
-    Study {
+    Definition {
         id: "joined-latency",
         title: "Joined against unjoined path: latency",
         source: PEER,
@@ -287,7 +287,7 @@ pub static STUDIES: [Study; 15] = [
         ],
         subject: latency("1:65536", "8:4096", &[JOINED, UNJOINED, ALONE]),
     },
-    Study {
+    Definition {
         id: "joined-alltoallw",
         title: "Joined against unjoined path: alltoallw",
         source: PEER,
@@ -306,7 +306,7 @@ pub static STUDIES: [Study; 15] = [
             variants: &[JOINED, UNJOINED],
         }),
     },
-    Study {
+    Definition {
         id: "joined-openfoam",
         title: "Joined against unjoined path: OpenFOAM",
         source: PEER,
@@ -325,7 +325,7 @@ pub static STUDIES: [Study; 15] = [
             variants: &[JOINED, UNJOINED],
         }),
     },
-    Study {
+    Definition {
         id: "joined-pitzdaily",
         title: "Joined against unjoined path: a small flow",
         source: PEER,

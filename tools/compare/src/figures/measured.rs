@@ -4,8 +4,8 @@
 //! Called by figures; starts runs through compare's run. Curves are medians over the rounds, with
 //! the tenth and the ninetieth percentile. Ratios are paired by round and have an interval.
 
+use super::definition::{Definition, Measured, Variant};
 use super::settings::Settings;
-use super::study::{Measured, Study, Variant};
 use crate::compare::configuration::{Configuration, Run, Workload};
 use crate::compare::place::Place;
 use crate::compare::run;
@@ -37,7 +37,7 @@ type Columns = BTreeMap<usize, Column>;
 /// Why a variant has no figures.
 pub fn figure(
     settings: &Settings,
-    study: &Study,
+    definition: &Definition,
     measured: &Measured,
     weft: &Path,
 ) -> Result<Figure, Error> {
@@ -70,7 +70,7 @@ pub fn figure(
     });
     Ok(Figure {
         commands: commands.collect(),
-        ..filled(study, measured, &columns, rounds)
+        ..filled(definition, measured, &columns, rounds)
     })
 }
 
@@ -132,7 +132,12 @@ fn run_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Pa
     }
 }
 
-fn filled(study: &Study, measured: &Measured, columns: &[Columns], rounds: usize) -> Figure {
+fn filled(
+    definition: &Definition,
+    measured: &Measured,
+    columns: &[Columns],
+    rounds: usize,
+) -> Figure {
     let first = &measured.variants[0];
     let series = measured.variants.iter().zip(columns).enumerate();
     let series = series.map(|(at, (variant, columns))| Series {
@@ -147,8 +152,8 @@ fn filled(study: &Study, measured: &Measured, columns: &[Columns], rounds: usize
         points: ratios(&columns[0], other),
     });
     Figure {
-        id: study.id.into(),
-        title: study.title.into(),
+        id: definition.id.into(),
+        title: definition.title.into(),
         note: format!(
             "Two ranks, {rounds} rounds in turn; the band is the tenth to the ninetieth percentile."
         ),
@@ -164,7 +169,7 @@ fn filled(study: &Study, measured: &Measured, columns: &[Columns], rounds: usize
             target: None,
             series: ratios.collect(),
         }),
-        source: study.source.into(),
+        source: definition.source.into(),
         commands: Vec::new(),
     }
 }
@@ -198,18 +203,18 @@ fn points(columns: &Columns) -> Vec<Point> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::STUDIES;
-    use super::super::study::Subject;
+    use super::super::definition::Subject;
+    use super::super::list::DEFINITIONS;
     use super::*;
 
     #[test]
     fn curves_are_medians_and_ratios_are_paired_by_round() {
-        let Subject::Measured(measured) = &STUDIES[0].subject else {
+        let Subject::Measured(measured) = &DEFINITIONS[0].subject else {
             panic!("the first figure is measured");
         };
         let column = |values: [f64; 3]| Columns::from([(8, values.map(Some).to_vec())]);
         let columns = [column([1.0, 2.0, 3.0]), column([2.0, 4.0, 6.0])];
-        let figure = filled(&STUDIES[0], measured, &columns, 3);
+        let figure = filled(&DEFINITIONS[0], measured, &columns, 3);
         assert_eq!(
             (figure.series[0].points[0].y, figure.series[1].points[0].y),
             (2.0, 4.0)

@@ -3,7 +3,7 @@
 //!
 //! Read by figures; each kind of figure reads the options that concern it.
 
-use super::list::STUDIES;
+use super::list::DEFINITIONS;
 use clap::Parser;
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ pub struct Settings {
 }
 
 fn known(name: &str) -> Result<String, String> {
-    let names: Vec<&str> = STUDIES.iter().map(|study| study.id).collect();
+    let names: Vec<&str> = DEFINITIONS.iter().map(|definition| definition.id).collect();
     if names.contains(&name) {
         return Ok(name.to_owned());
     }

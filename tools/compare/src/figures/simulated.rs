@@ -3,7 +3,7 @@
 //!
 //! Called by figures; starts `weft sim --json` and draws as bars when the last message arrived.
 
-use super::study::{Simulated, Study};
+use super::definition::{Definition, Simulated};
 use crate::error::Error;
 use serde::Deserialize;
 use std::path::Path;
@@ -33,7 +33,7 @@ struct Row {
 /// # Errors
 /// Why the simulation failed.
 pub fn figure(
-    study: &Study,
+    definition: &Definition,
     simulated: &Simulated,
     quick: bool,
     weft: &Path,
@@ -56,11 +56,11 @@ pub fn figure(
         serde_json::from_slice(&output.stdout).map_err(Error::printed("weft sim"))?;
     Ok(Figure {
         commands: vec![format!("weft {}", words.join(" "))],
-        ..filled(study, &report)
+        ..filled(definition, &report)
     })
 }
 
-fn filled(study: &Study, report: &Report) -> Figure {
+fn filled(definition: &Definition, report: &Report) -> Figure {
     let series = |row: &Row| Series {
         name: if row.unfinished == 0 {
             row.variant.clone()
@@ -75,8 +75,8 @@ fn filled(study: &Study, report: &Report) -> Figure {
         points: vec![Point::plain(0.0, row.end_us)],
     };
     Figure {
-        id: study.id.into(),
-        title: study.title.into(),
+        id: definition.id.into(),
+        title: definition.title.into(),
         note: format!(
             "Simulated: {} hosts, messages of {} bytes, links of {} Gb/s. When the last message \
             was there; less is better.",
@@ -85,14 +85,14 @@ fn filled(study: &Study, report: &Report) -> Figure {
         shape: Shape::Bars,
         x: Axis::new("last message there", "us", Scale::Linear),
         series: report.rows.iter().map(series).collect(),
-        source: study.source.into(),
+        source: definition.source.into(),
         ..Figure::default()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::list::STUDIES;
+    use super::super::list::DEFINITIONS;
     use super::*;
 
     #[test]
@@ -101,7 +101,7 @@ mod tests {
             {"variant":"weft, 64 paths","end_us":10.0,"unfinished":0},
             {"variant":"TCP-like","end_us":90.5,"unfinished":2}]}"#;
         let report: Report = serde_json::from_str(text).expect("JSON");
-        let figure = filled(&STUDIES[8], &report);
+        let figure = filled(&DEFINITIONS[8], &report);
         assert_eq!(figure.series[1].points[0].y, 90.5);
         assert_eq!(figure.series[1].name, "TCP-like, 2 unfinished");
     }

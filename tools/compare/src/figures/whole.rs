@@ -5,8 +5,8 @@
 //! Called by figures; starts `weft bench app --json`, which prepares the input once, runs the turns
 //! and checks that the results agree.
 
+use super::definition::{Definition, Variant, Whole};
 use super::settings::Settings;
-use super::study::{Study, Variant, Whole};
 use crate::error::Error;
 use serde_json::Value;
 use std::path::Path;
@@ -26,7 +26,7 @@ const QUICK_ROUNDS: &str = "2";
 /// What the program said: it is not installed, a run failed, results differ.
 pub fn figure(
     settings: &Settings,
-    study: &Study,
+    definition: &Definition,
     whole: &Whole,
     weft: &Path,
 ) -> Result<Figure, Error> {
@@ -40,7 +40,7 @@ pub fn figure(
         return Err(Error::failed(output.status, &output.stderr));
     }
     let rows = parse(&String::from_utf8_lossy(&output.stdout))?;
-    let figure = filled(study, whole, &rows)?;
+    let figure = filled(definition, whole, &rows)?;
     let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
     Ok(Figure {
         commands: vec![format!("weft {}", command.join(" "))],
@@ -87,7 +87,11 @@ fn parse(text: &str) -> Result<Vec<Value>, Error> {
     rows.map_err(Error::printed("weft bench app"))
 }
 
-pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Figure, Error> {
+pub(super) fn filled(
+    definition: &Definition,
+    whole: &Whole,
+    rows: &[Value],
+) -> Result<Figure, Error> {
     let header = rows.first();
     let header = header.ok_or_else(|| Error::result("weft bench app printed nothing"))?;
     let column = |name: &str| -> Vec<Option<f64>> {
@@ -132,8 +136,8 @@ pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Fig
         "The results differ."
     };
     Ok(Figure {
-        id: study.id.into(),
-        title: study.title.into(),
+        id: definition.id.into(),
+        title: definition.title.into(),
         note: format!(
             "{}; {} ranks, {} rounds in turn; medians, tenth and ninetieth percentile. {agree}",
             header["title"].as_str().unwrap_or_default(),
@@ -152,7 +156,7 @@ pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Fig
             }],
             ..Ratio::default()
         }),
-        source: study.source.into(),
+        source: definition.source.into(),
         ..Figure::default()
     })
 }
@@ -160,23 +164,23 @@ pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Fig
 #[cfg(test)]
 mod tests {
     use super::super::claim::{self, Here};
-    use super::super::list::STUDIES;
-    use super::super::study::Subject;
+    use super::super::definition::Subject;
+    use super::super::list::DEFINITIONS;
     use super::*;
 
     #[test]
     fn bars_are_medians_and_the_ratio_is_paired_by_round() {
-        let study = STUDIES
+        let definition = DEFINITIONS
             .iter()
-            .find(|study| study.id == "shared-memory-gromacs")
+            .find(|definition| definition.id == "shared-memory-gromacs")
             .expect("there");
-        let Subject::Whole(whole) = &study.subject else {
+        let Subject::Whole(whole) = &definition.subject else {
             panic!("it is a whole program");
         };
         let text = r#"{"type":"header","title":"GROMACS","ranks":2,"rounds":3,"agree":true}
 {"type":"figure","unit":"ns/day","transport":"shared memory","values":[4.0,8.0,6.0]}
 {"type":"figure","unit":"ns/day","transport":"network path","values":[2.0,2.0,3.0]}"#;
-        let figure = filled(study, whole, &parse(text).expect("JSON")).expect("both ran");
+        let figure = filled(definition, whole, &parse(text).expect("JSON")).expect("both ran");
         assert_eq!(
             (figure.series[0].points[0].y, figure.series[1].points[0].y),
             (6.0, 2.0)
@@ -188,7 +192,7 @@ mod tests {
         );
         let lost = text.lines().take(2).collect::<Vec<_>>().join("\n");
         let reason =
-            filled(study, whole, &parse(&lost).expect("JSON")).expect_err("one is missing");
+            filled(definition, whole, &parse(&lost).expect("JSON")).expect_err("one is missing");
         assert!(reason.to_string().contains("network path"), "{reason}");
     }
 }

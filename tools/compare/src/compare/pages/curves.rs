@@ -6,8 +6,8 @@
 use crate::compare::analysis::Analysis;
 use crate::compare::arguments::Baseline;
 use crate::compare::configuration::{Configuration, Workload};
+use crate::compare::goals;
 use crate::compare::ratio::Ratio as RatioOf;
-use crate::compare::reach;
 use crate::compare::record::{better, quantity, unit};
 use weft_chart::axis::Scale;
 use weft_chart::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
@@ -68,7 +68,7 @@ pub fn best(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
         ratio: Some(ratio(
             workload,
             "Weft / best",
-            reach::goal_of_mean(workload),
+            goals::goal_of_mean(workload),
             ratios,
         )),
         commands: commands(analysis, workload, None),
@@ -205,7 +205,7 @@ fn blank(workload: &Workload, series: Vec<Series>) -> Figure {
 }
 
 fn shown(workload: &Workload) -> String {
-    if reach::pairs(workload) && workload.place.is_here() {
+    if goals::pairs(workload) && workload.place.is_here() {
         workload.benchmark.clone()
     } else {
         workload.to_string()

@@ -7,7 +7,7 @@ use crate::compare::analysis::Analysis;
 use crate::compare::before;
 use crate::compare::configuration::{self, Configuration, Workload};
 use crate::compare::cpu::{self, Cost};
-use crate::compare::reach::{Check, Verdict};
+use crate::compare::goals::{Check, Verdict};
 use crate::compare::record::unit;
 use crate::compare::tails::{self, Tails};
 use weft_chart::axis::figure;

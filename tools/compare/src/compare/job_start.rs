@@ -9,9 +9,9 @@ use crate::testbed::Testbed;
 use crate::testbed::network::Network;
 use std::ffi::OsString;
 
-/// The way to a place; by default to this machine.
+/// How a job is started at a place; by default on this machine.
 #[derive(Clone, Debug, Default)]
-pub struct Access {
+pub struct JobStart {
     /// Words before `weft run`, by which a command is started on a testbed's first host.
     pub enter: Vec<OsString>,
     /// Options of `weft run`.
@@ -36,15 +36,15 @@ impl Testbeds {
         made.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The way to a place.
-    pub fn access(&self, place: &Place) -> Access {
+    /// How a job is started at a place.
+    pub fn job_start(&self, place: &Place) -> JobStart {
         let hosts = || vec!["--hosts".into(), place.hosts.clone().into()];
         let of_testbed = |testbed: &Testbed| {
             // A host keeps its ranks to its own processors; an MPI that bound them would count
             // those of the whole machine.
             let own = ["--bind".into(), "none".into(), "--launcher".into()];
             let agent = testbed.agent().as_os_str().to_owned();
-            Access {
+            JobStart {
                 enter: testbed.enter(),
                 options: hosts().into_iter().chain(own).chain([agent]).collect(),
             }
@@ -52,8 +52,8 @@ impl Testbeds {
         let own = self.0.iter().find(|(known, _)| known == place);
         match own {
             Some((_, testbed)) => of_testbed(testbed),
-            None if place.is_here() => Access::default(),
-            None => Access {
+            None if place.is_here() => JobStart::default(),
+            None => JobStart {
                 enter: Vec::new(),
                 options: hosts(),
             },

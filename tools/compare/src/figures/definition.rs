@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The parts of a figure: the published effect, its claims, and what is measured here.
+//! The definition of a figure: the published effect, its claims, and what is measured here.
 //!
 //! Filled by list; read by all other modules of figures.
 
 use super::claim::Claim;
 
-/// A figure.
+/// The definition of a figure.
 #[derive(Debug)]
-pub struct Study {
+pub struct Definition {
     /// Its name on the command line and of its file.
     pub id: &'static str,
     /// Its title.
