@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::{dup2_stderr, dup2_stdout, setsid};
 
-use crate::trouble::Trouble;
+use crate::mount_error::MountError;
 
 /// Set for the process behind the shell.
 const MARK: &str = "WEFT_MOUNT_BEHIND_SHELL";
@@ -24,8 +24,8 @@ pub fn is_child() -> bool {
 }
 
 /// Starts the process behind the shell, and waits for its word or its end.
-pub fn start() -> Result<(), Trouble> {
-    let system = |what| move |error| Trouble::System { what, error };
+pub fn start() -> Result<(), MountError> {
+    let system = |what| move |error| MountError::System { what, error };
     let program = env::current_exe().map_err(system("cannot find the program's own file"))?;
     let mut child = Command::new(program)
         .args(env::args_os().skip(1))
@@ -46,7 +46,7 @@ pub fn start() -> Result<(), Trouble> {
     let ended = child
         .wait()
         .map_err(system("cannot wait for the process behind the shell"))?;
-    Err(Trouble::Child(
+    Err(MountError::Child(
         ended
             .code()
             .and_then(|code| u8::try_from(code).ok())

@@ -20,11 +20,11 @@ use fuser::{
 use tokio::runtime::Handle;
 use weft_files::{BucketFiles, Change, Given, Kind, Place, Special, copy_range};
 
-use crate::listed::{read_entries, read_names};
-use crate::making::{
+use crate::folder_listing::{read_entries, read_names};
+use crate::node_calls::{
     Node, entered, give_xattr, link_target, make, moment, presence, set, xattr_name,
 };
-use crate::shown::{Owner, done, errno, named, open_mode, process_of, special, text};
+use crate::replies::{Owner, done, errno, named, open_mode, process_of, special, text};
 use crate::writers::Writers;
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
@@ -41,14 +41,14 @@ const BLOCK_BYTES: u32 = 4096;
 const LARGEST_COPY_BYTES: u64 = 1 << 31;
 
 /// The file system that the kernel sees.
-pub struct Face {
+pub struct BucketFilesystem {
     files: Arc<BucketFiles>,
     runtime: Handle,
     owner: Owner,
     writers: Arc<Writers>,
 }
 
-impl Face {
+impl BucketFilesystem {
     /// Over `files`, whose calls run on `runtime`; `writers` hears what is open for writing.
     pub fn new(
         files: Arc<BucketFiles>,
@@ -74,7 +74,7 @@ impl Face {
     }
 }
 
-impl Filesystem for Face {
+impl Filesystem for BucketFilesystem {
     fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
         let wanted = [
             InitFlags::FUSE_DO_READDIRPLUS,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Open folders in the form in which the kernel reads them, with attributes and without. For
-//! [`crate::face`].
+//! [`crate::filesystem`].
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{FileType, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
 use weft_files::{Attributes, BucketFiles, Kind};
 
-use crate::shown::{Owner, dots, errno, file_type};
+use crate::replies::{Owner, dots, errno, file_type};
 
 /// Names from `offset` on, as many as fit.
 pub async fn read_names(files: &BucketFiles, handle: u64, offset: u64, mut reply: ReplyDirectory) {

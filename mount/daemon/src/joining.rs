@@ -14,8 +14,8 @@ use weft_files::{BucketFiles, Neighbours, Unreached};
 use weft_udp::seal::{JobKey, Trust};
 
 use crate::log;
+use crate::mount_error::MountError;
 use crate::options::JobOptions;
-use crate::trouble::Trouble;
 
 /// The other mounts, by the endpoint.
 struct ByFabric(Fabric);
@@ -43,14 +43,14 @@ pub type Joined = (Arc<dyn Neighbours>, UnboundedReceiver<Asked>);
 ///
 /// # Errors
 /// Addresses that are none, a place in the list that is none, no key.
-pub fn join(options: &JobOptions, is_held: bool) -> Result<Option<Joined>, Trouble> {
+pub fn join(options: &JobOptions, is_held: bool) -> Result<Option<Joined>, MountError> {
     let (Some(nodes), Some(own)) = (&options.job_nodes, options.job_node) else {
         return Ok(None);
     };
     match joined(nodes, own) {
-        Err(trouble) if is_held => {
+        Err(error) if is_held => {
             log::tell(&format!(
-                "{trouble}. This mount fetches by itself what the job reads on this host"
+                "{error}. This mount fetches by itself what the job reads on this host"
             ));
             Ok(None)
         }
@@ -58,11 +58,11 @@ pub fn join(options: &JobOptions, is_held: bool) -> Result<Option<Joined>, Troub
     }
 }
 
-fn joined(nodes: &[String], own: usize) -> Result<Joined, Trouble> {
+fn joined(nodes: &[String], own: usize) -> Result<Joined, MountError> {
     let addresses: Result<Vec<_>, _> = nodes.iter().map(|node| address(node)).collect();
     let mut addresses = addresses?;
     if own >= addresses.len() {
-        return Err(Trouble::Usage(format!(
+        return Err(MountError::Usage(format!(
             "--job-node is {own}, and --job-nodes has {} nodes, from 0 on",
             addresses.len()
         )));
@@ -75,7 +75,7 @@ fn joined(nodes: &[String], own: usize) -> Result<Joined, Trouble> {
         tell: log::tell,
     };
     let (fabric, asked) = Fabric::open(settings).map_err(|cause| {
-        Trouble::Usage(format!(
+        MountError::Usage(format!(
             "cannot join the job at {}: {cause}. Give each host an address of its own",
             nodes[own]
         ))
@@ -84,7 +84,7 @@ fn joined(nodes: &[String], own: usize) -> Result<Joined, Trouble> {
 }
 
 /// The address of `HOST:PORT`; of several the first of IPv4, so that all hosts choose alike.
-fn address(node: &str) -> Result<SocketAddr, Trouble> {
+fn address(node: &str) -> Result<SocketAddr, MountError> {
     let found = node.to_socket_addrs().map_err(|error| error.to_string());
     let found = found.and_then(|found| {
         let all: Vec<SocketAddr> = found.collect();
@@ -92,7 +92,7 @@ fn address(node: &str) -> Result<SocketAddr, Trouble> {
         chosen.or(all.first()).copied().ok_or("no address".into())
     });
     found.map_err(|error| {
-        Trouble::Usage(format!(
+        MountError::Usage(format!(
             "`{node}` of --job-nodes is no address: {error}. Give HOST:PORT"
         ))
     })
@@ -120,11 +120,11 @@ fn own_address(addresses: &[SocketAddr], own: usize) -> SocketAddr {
 }
 
 /// The job's key, from the environment, as for the provider.
-fn trust() -> Result<Trust, Trouble> {
+fn trust() -> Result<Trust, MountError> {
     let set = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
     let job_key = match set("FI_WEFT_JOB_KEY").map(|text| JobKey::parse(&text)) {
         Some(Err(error)) => {
-            return Err(Trouble::Usage(format!(
+            return Err(MountError::Usage(format!(
                 "FI_WEFT_JOB_KEY is no key: {error}"
             )));
         }
@@ -140,7 +140,7 @@ fn trust() -> Result<Trust, Trouble> {
     if trust.reaches_hosts() {
         return Ok(trust);
     }
-    Err(Trouble::Usage(
+    Err(MountError::Usage(
         "mounts of a job need its key: start them with weft run, or set FI_WEFT_JOB_KEY to the \
          same 64 hexadecimal digits for all (openssl rand -hex 32)"
             .to_owned(),

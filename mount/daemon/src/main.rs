@@ -5,25 +5,26 @@
 //! - [`background`]: runs in the background once the folder can be used.
 //! - [`place`]: whether the folder can be mounted on; removes what a dead mount left.
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
-//! - [`face`]: FUSE's calls as calls of `mount/files`; [`shown`]: their answers.
+//! - [`filesystem`]: FUSE's calls as calls of `mount/files`, in part by [`node_calls`] (which make
+//!   nodes and change their attributes) and [`folder_listing`] (open folders as the kernel reads
+//!   them); [`replies`]: the answers.
 //! - [`joining`]: the other mounts of a job. [`probing`]: what the store cannot do.
-//! - [`listed`]: open folders as the kernel reads them.
 //! - [`writers`]: files that are open for writing, and files that could not be published.
-//! - [`log`]: where messages go.
+//! - [`mount_error`]: why a mount cannot be made, with its exit code. [`log`]: where messages go.
 #![forbid(unsafe_code)]
 
 mod background;
-mod face;
+mod filesystem;
+mod folder_listing;
 mod joining;
-mod listed;
 mod log;
-mod making;
+mod mount_error;
+mod node_calls;
 mod options;
 mod place;
 mod probing;
+mod replies;
 mod serving;
-mod shown;
-mod trouble;
 mod writers;
 
 use std::process::ExitCode;
@@ -41,12 +42,12 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(trouble) => {
+        Err(error) => {
             // The process behind the shell has said why.
-            if !matches!(trouble, trouble::Trouble::Child(_)) {
-                eprintln!("weft-mount: {trouble}");
+            if !matches!(error, mount_error::MountError::Child(_)) {
+                eprintln!("weft-mount: {error}");
             }
-            ExitCode::from(trouble.exit_code())
+            ExitCode::from(error.exit_code())
         }
     }
 }

@@ -9,7 +9,7 @@ use weft_store::{Failure, StoreError};
 
 /// Why there is no mount.
 #[derive(Debug, Error)]
-pub enum Trouble {
+pub enum MountError {
     /// The words of the command are wrong.
     #[error("{0}")]
     Usage(String),
@@ -61,7 +61,7 @@ pub enum Trouble {
     Child(u8),
 }
 
-impl Trouble {
+impl MountError {
     /// 2 for wrong words, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {

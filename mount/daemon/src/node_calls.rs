@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The calls that make nodes and change their attributes, translated between FUSE and
-//! `mount/files`. For [`crate::face`].
+//! `mount/files`. For [`crate::filesystem`].
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -12,7 +12,7 @@ use weft_files::{
     resize_open,
 };
 
-use crate::shown::{Owner, errno, text};
+use crate::replies::{Owner, errno, text};
 
 /// XATTR_NAME_MAX of Linux.
 const XATTR_NAME_BYTES: usize = 255;

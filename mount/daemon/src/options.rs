@@ -10,7 +10,7 @@ use weft_cache::{DiskCache, Limit};
 use weft_files::Disk;
 
 use crate::log;
-use crate::trouble::Trouble;
+use crate::mount_error::MountError;
 
 /// Shows a bucket of S3 as a folder
 #[derive(Debug, Clone, Parser)]
@@ -189,12 +189,12 @@ impl Options {
     ///
     /// # Errors
     /// Names that no bucket can have; prefixes that end in no `/`.
-    pub fn bucket_and_prefix(&self) -> Result<(String, String), Trouble> {
+    pub fn bucket_and_prefix(&self) -> Result<(String, String), MountError> {
         let address = self.bucket.strip_prefix("s3://").unwrap_or(&self.bucket);
         let (name, path) = address.split_once('/').unwrap_or((address, ""));
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
         if name.len() < 3 || name.len() > 63 || !name.chars().all(fits) {
-            return Err(Trouble::Usage(format!(
+            return Err(MountError::Usage(format!(
                 "`{name}` is no name of a bucket: those have 3 to 63 letters, digits, `-`, `.`, \
                  `_`. Give NAME or s3://NAME/PREFIX"
             )));
@@ -202,7 +202,7 @@ impl Options {
         let mut prefix = path.to_owned();
         if let Some(more) = &self.prefix {
             if !path.is_empty() {
-                return Err(Trouble::Usage(format!(
+                return Err(MountError::Usage(format!(
                     "two prefixes, `{path}` and `{more}`; give one of them"
                 )));
             }
@@ -212,7 +212,7 @@ impl Options {
             prefix.push('/');
         }
         if prefix.starts_with('/') || prefix.contains("//") {
-            return Err(Trouble::Usage(format!(
+            return Err(MountError::Usage(format!(
                 "the prefix `{prefix}` has an empty part; give it as `a/b/`"
             )));
         }
@@ -223,7 +223,7 @@ impl Options {
     ///
     /// # Errors
     /// A folder that cannot be used.
-    pub fn disk(&self, bucket: &str) -> Result<Option<Disk>, Trouble> {
+    pub fn disk(&self, bucket: &str) -> Result<Option<Disk>, MountError> {
         let Some(folder) = &self.cache.cache else {
             return Ok(None);
         };
@@ -231,10 +231,11 @@ impl Options {
             Some(mebibytes) => Limit::Bytes(mebibytes << 20),
             None => Limit::OfDisk,
         };
-        let cache = DiskCache::open(folder, limit, log::tell).map_err(|error| Trouble::Cache {
-            folder: folder.clone(),
-            error,
-        })?;
+        let cache =
+            DiskCache::open(folder, limit, log::tell).map_err(|error| MountError::Cache {
+                folder: folder.clone(),
+                error,
+            })?;
         let address = self.reach.endpoint_url.as_deref().unwrap_or("AWS");
         Ok(Some(Disk {
             cache: Arc::new(cache),
@@ -334,8 +335,8 @@ mod tests {
         let words = ["data", "/m", "--prefix", "a/"];
         assert_eq!(parse(&words).unwrap(), both("data", "a/"));
         for wrong in ["x", "a b c", "s3://data//a", "s3:///data"] {
-            let trouble = parse(&[wrong, "/m"]).unwrap_err();
-            assert_eq!(trouble.exit_code(), 2, "{wrong}: {trouble}");
+            let error = parse(&[wrong, "/m"]).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{wrong}: {error}");
         }
         assert!(parse(&["s3://data/a", "/m", "--prefix", "b/"]).is_err());
     }

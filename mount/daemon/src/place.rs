@@ -12,7 +12,7 @@ use nix::mount::{MntFlags, umount2};
 use nix::sys::statvfs::statvfs;
 
 use crate::log;
-use crate::trouble::Trouble;
+use crate::mount_error::MountError;
 
 /// What the source of each mount of this program begins with, in proc(5)'s mountinfo.
 pub const SOURCE: &str = "weft:";
@@ -21,8 +21,8 @@ pub const SOURCE: &str = "weft:";
 ///
 /// # Errors
 /// What keeps it from that.
-pub fn check(folder: &Path) -> Result<PathBuf, Trouble> {
-    let place = |cause: String| Trouble::Place {
+pub fn check(folder: &Path) -> Result<PathBuf, MountError> {
+    let place = |cause: String| MountError::Place {
         folder: folder.to_owned(),
         cause,
     };
@@ -54,7 +54,7 @@ pub fn check(folder: &Path) -> Result<PathBuf, Trouble> {
 ///
 /// # Errors
 /// What is missing.
-pub fn check_fuse() -> Result<(), Trouble> {
+pub fn check_fuse() -> Result<(), MountError> {
     let opened = fs::OpenOptions::new()
         .read(true)
         .write(true)
@@ -71,20 +71,20 @@ pub fn check_fuse() -> Result<(), Trouble> {
         Err(_) => "Look whether the kernel has FUSE (CONFIG_FUSE_FS).",
     };
     let error = opened.expect_err("it was not opened");
-    Err(Trouble::Fuse(format!(
+    Err(MountError::Fuse(format!(
         "cannot use /dev/fuse: {error}. {remedy}"
     )))
 }
 
 /// A mount whose process was killed answers nothing but ENOTCONN until it is taken away.
-fn clear_dead(folder: &Path) -> Result<(), Trouble> {
+fn clear_dead(folder: &Path) -> Result<(), MountError> {
     // What stat(2) shows may be the kernel's memory of it; this is asked anew each time.
     if statvfs(folder) != Err(Errno::ENOTCONN) {
         return Ok(());
     }
     let path = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     if !is_ours(&path) {
-        return Err(Trouble::Place {
+        return Err(MountError::Place {
             folder: folder.to_owned(),
             cause: format!(
                 "a dead mount of another program is there. Unmount it first: umount -l {}",
@@ -92,7 +92,7 @@ fn clear_dead(folder: &Path) -> Result<(), Trouble> {
             ),
         });
     }
-    umount2(&path, MntFlags::MNT_DETACH).map_err(|error| Trouble::Place {
+    umount2(&path, MntFlags::MNT_DETACH).map_err(|error| MountError::Place {
         folder: folder.to_owned(),
         cause: format!(
             "a mount whose process was killed is there, and cannot be taken away: {error}. As \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The answers that the kernel gets: attributes, numbers of errors, the names `.` and `..`. For
-//! [`crate::face`].
+//! The replies that the kernel gets: attributes, numbers of errors, the names `.` and `..`. For
+//! [`crate::filesystem`].
 
 use std::ffi::OsStr;
 

@@ -15,19 +15,19 @@ use weft_files::{BucketFiles, Job, JobStore, Settings, Times, Writes};
 use weft_s3::Bucket;
 use weft_store::{ListRequest, Objects, Store};
 
-use crate::face::Face;
+use crate::filesystem::BucketFilesystem;
+use crate::mount_error::MountError;
 use crate::options::Options;
-use crate::shown::Owner;
-use crate::trouble::Trouble;
+use crate::replies::Owner;
 use crate::writers::Writers;
-use crate::{background, face, joining, log, place, probing};
+use crate::{background, filesystem, joining, log, place, probing};
 
 /// Chosen: after a signal open files may be closed for this long; then they break.
 const END_LIMIT: Duration = Duration::from_secs(20);
 
 /// Mounts, and returns when the mount has ended.
-pub fn serve(options: &Options) -> Result<(), Trouble> {
-    let system = |what| move |error| Trouble::System { what, error };
+pub fn serve(options: &Options) -> Result<(), MountError> {
+    let system = |what| move |error| MountError::System { what, error };
     let (bucket, prefix) = options.bucket_and_prefix()?;
     place::check_fuse()?;
     let folder = place::check(&options.directory)?;
@@ -44,20 +44,21 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     let files = files(options, &bucket, &runtime, store, settings)?;
     let writers = Arc::new(Writers::default());
     let owner = Owner::new(&options.access);
-    let face = Face::new(
+    let filesystem = BucketFilesystem::new(
         Arc::clone(&files),
         runtime.handle().clone(),
         owner,
         Arc::clone(&writers),
     );
     let config = mount_options(options, &format!("{}{bucket}/{prefix}", place::SOURCE));
-    let mut session = Session::new(face, &folder, &config).map_err(|error| Trouble::Place {
-        folder: folder.clone(),
-        cause: format!("the kernel refused: {error}. Mount as root, or install fusermount3"),
-    })?;
+    let mut session =
+        Session::new(filesystem, &folder, &config).map_err(|error| MountError::Place {
+            folder: folder.clone(),
+            cause: format!("the kernel refused: {error}. Mount as root, or install fusermount3"),
+        })?;
     let unmounter = session.unmount_callable();
     let served = std::thread::spawn(move || session.run());
-    place::raise_read_ahead(&folder, face::READ_AHEAD_BYTES);
+    place::raise_read_ahead(&folder, filesystem::READ_AHEAD_BYTES);
     let end = End {
         unmounter,
         folder,
@@ -81,13 +82,13 @@ pub fn serve(options: &Options) -> Result<(), Trouble> {
     match ended {
         Ok(result) => result.map_err(system("the connection to the kernel broke"))?,
         Err(_) => {
-            return Err(Trouble::Fuse(
+            return Err(MountError::Fuse(
                 "a thread that served the kernel failed".to_owned(),
             ));
         }
     }
     match writers.lost_in_words() {
-        Some(lost) => Err(Trouble::Lost(lost)),
+        Some(lost) => Err(MountError::Lost(lost)),
         None => Ok(()),
     }
 }
@@ -99,7 +100,7 @@ fn files(
     runtime: &Runtime,
     mut store: Arc<dyn Store>,
     settings: Settings,
-) -> Result<Arc<BucketFiles>, Trouble> {
+) -> Result<Arc<BucketFiles>, MountError> {
     let joined = joining::join(&options.job, options.held)?;
     let mut job_store = None;
     if let Some((neighbours, _)) = &joined {
@@ -127,7 +128,7 @@ fn files(
 }
 
 /// Connects, and has the bucket answer once.
-async fn reach(options: &Options, bucket: &str, prefix: &str) -> Result<Bucket, Trouble> {
+async fn reach(options: &Options, bucket: &str, prefix: &str) -> Result<Bucket, MountError> {
     let store = weft_s3::connect(&options.store(bucket.to_owned())).await;
     let request = ListRequest {
         prefix: prefix.to_owned(),
@@ -139,7 +140,7 @@ async fn reach(options: &Options, bucket: &str, prefix: &str) -> Result<Bucket, 
         Ok(_) => Ok(store),
         Err(error) => {
             let address = options.reach.address();
-            Err(Trouble::of_bucket(bucket, address.as_deref(), &error))
+            Err(MountError::of_bucket(bucket, address.as_deref(), &error))
         }
     }
 }
@@ -150,7 +151,7 @@ fn stage(
     runtime: &Runtime,
     store: &Arc<dyn Store>,
     place: &str,
-) -> Result<Writes, Trouble> {
+) -> Result<Writes, MountError> {
     let endpoint = options.reach.address().unwrap_or_default();
     let session = SessionMark {
         version: 1,
@@ -159,7 +160,7 @@ fn stage(
         process: std::process::id(),
     };
     let folder = options.writes.stage_folder();
-    let refused = |error| Trouble::Stage {
+    let refused = |error| MountError::Stage {
         folder: folder.clone(),
         error,
     };
@@ -228,7 +229,7 @@ impl End {
         files.settle_all(END_LIMIT).await;
         log::tell("files were still open when the mount ended; what was written is published");
         if let Some(lost) = writers.lost_in_words() {
-            log::tell(&Trouble::Lost(lost).to_string());
+            log::tell(&MountError::Lost(lost).to_string());
         }
         std::process::exit(1);
     }

@@ -3,7 +3,7 @@
 //! killed, or that ignores the result of close(2), does not learn that its file could not be
 //! published. Whoever waits for the end of the mount does.
 //!
-//! [`crate::face`] reports to this module; [`crate::serving`] asks it at the end.
+//! [`crate::filesystem`] reports to this module; [`crate::serving`] asks it at the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
