@@ -4,7 +4,7 @@
 //! - weft-osu: benchmarks with the options and output of the OSU micro-benchmarks
 //! - weft-io: `ior` and `mdtest`
 //! - weft-npb: the kernels `ft` and `is` of the NAS Parallel Benchmarks
-//! - weft-mounts: `mount`, which measures weft-mount beside its peers
+//! - weft-mount-bench: `mount`, which measures weft-mount beside its peers
 //! - weft-compare: `compare`, `app` and `figures`, which start jobs of their own
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         "mdtest" => mdtest::run(rest),
         "app" => app::run(rest),
         "figures" => figures::run(rest),
-        "mount" => weft_mounts::run(rest),
+        "mount" => weft_mount_bench::run(rest),
         _ => match find_all(&name) {
             Ok(descriptions) => runner::run(&descriptions, rest),
             Err(text) => {
@@ -59,7 +59,7 @@ pub fn command_line() -> clap::Command {
         ("compare", compare::arguments::Settings::command()),
         ("app", app::arguments::Settings::command()),
         ("figures", figures::settings::Settings::command()),
-        ("mount", weft_mounts::settings::Settings::command()),
+        ("mount", weft_mount_bench::settings::Settings::command()),
     ];
     let is_starter = |name: &&str| starters.iter().any(|(starter, _)| starter == name);
     let names: Vec<&str> = catalogue::names()
