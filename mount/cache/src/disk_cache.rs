@@ -356,8 +356,8 @@ fn limit_of_disk(folder: &Path, taken_bytes: u64, tell: fn(&str)) -> io::Result<
     let limit_bytes = (free_bytes + taken_bytes).saturating_sub(kept_bytes);
     if limit_bytes < SMALL_BYTES {
         tell(&format!(
-            "the cache in {} takes at most {} MiB: its disk has {} MiB free, and a twentieth of it, \
-             {} MiB, stays free. Free some space, or give a bound (--max-cache-size).",
+            "the cache in {} takes at most {} MiB: its disk has {} MiB free, and a twentieth of \
+             it, {} MiB, stays free. Free some space, or give a bound (--max-cache-size).",
             folder.display(),
             limit_bytes >> 20,
             free_bytes >> 20,
