@@ -87,6 +87,17 @@ fn parse(text: &str) -> Result<Vec<Value>, Error> {
     rows.map_err(Error::printed("weft bench app"))
 }
 
+/// The values of a variant, round by round.
+fn column(rows: &[Value], unit: &str, name: &str) -> Vec<Option<f64>> {
+    let row = rows
+        .iter()
+        .find(|row| row["unit"] == unit && row["transport"] == name);
+    let values = row.and_then(|row| row["values"].as_array());
+    values.map_or(Vec::new(), |values| {
+        values.iter().map(Value::as_f64).collect()
+    })
+}
+
 pub(super) fn filled(
     definition: &Definition,
     whole: &Whole,
@@ -94,15 +105,7 @@ pub(super) fn filled(
 ) -> Result<Figure, Error> {
     let header = rows.first();
     let header = header.ok_or_else(|| Error::result("weft bench app printed nothing"))?;
-    let column = |name: &str| -> Vec<Option<f64>> {
-        let row = rows
-            .iter()
-            .find(|row| row["unit"] == whole.unit && row["transport"] == name);
-        let values = row.and_then(|row| row["values"].as_array());
-        values.map_or(Vec::new(), |values| {
-            values.iter().map(Value::as_f64).collect()
-        })
-    };
+    let column = |name: &str| column(rows, whole.unit, name);
     let mut series = Vec::new();
     for (at, variant) in whole.variants.iter().enumerate() {
         let values: Vec<f64> = column(variant.name).into_iter().flatten().collect();
