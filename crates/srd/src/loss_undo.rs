@@ -17,8 +17,8 @@ impl LossUndo {
         self.packet_count += packet_count;
     }
 
-    /// The window shrank from one size to another. If no packet was found lost before, it shrank for
-    /// another reason, and nothing is counted.
+    /// The window shrank from one size to another. If no packet was found lost before, it shrank
+    /// for another reason, and nothing is counted.
     pub(crate) fn on_shrunk(&mut self, from_bytes: u64, to_bytes: u64) {
         if self.packet_count > 0 {
             self.bytes += from_bytes.saturating_sub(to_bytes);
