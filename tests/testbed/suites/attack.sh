@@ -21,7 +21,7 @@ attacked() {
     kill -TERM $attacker
     wait $attacker || status=1
     cat "$WORK/attacker"
-    awk '$1 == "attack" && $3 < 50 { print "too few:", $2; bad = 1 } END { exit bad || NR < 9 }' \
+    awk '$1 == "attack" && $3 < 10 { print "too few:", $2; bad = 1 } END { exit bad || NR < 9 }' \
         "$WORK/attacker" || status=1
     return $status
 }
