@@ -20,7 +20,7 @@ start_bucket_server() {
     bucket_server_process=$!
     trap 'stop_bucket_server; rm -rf "$work"' EXIT
     bucket_server_is_there() { [ -s "$work/url" ]; }
-    wait_for 10 bucket_server_is_there || { cat "$work/server" >&2; exit 2; }
+    wait_for 100 bucket_server_is_there || { cat "$work/server" >&2; exit 2; }
     BUCKET_URL=$(head -n 1 "$work/url")
 }
 

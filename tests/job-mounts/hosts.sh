@@ -21,7 +21,7 @@ stop_bucket_server
 # A server that both hosts reach.
 "$TESTBED" "$BED" host a0 "$ROOT/${BUCKET_SERVER#"$ROOT/"}" --listen 10.77.0.2:9000 \
     --bucket data >"$work/hosts-url" 2>"$work/server" &
-wait_for 10 test -s "$work/hosts-url" >"$work/out"
+wait_for 100 test -s "$work/hosts-url" >"$work/out"
 BUCKET_URL=$(head -n 1 "$work/hosts-url")
 export AWS_ENDPOINT_URL=$BUCKET_URL
 control() {

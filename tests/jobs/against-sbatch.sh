@@ -34,7 +34,7 @@ printf '#!/bin/sh\n#SBATCH -N 2 -n 2 -o hand\n%s\nsrun --mpi=%s %s\n' \
     "eval \"\$($WEFT env --only-key)\"" $pmi "$WEFT exec -- $program" >hand.sh
 printf '#!/bin/sh\n#SBATCH -N 2 -n 2 -o plain\nsrun --mpi=%s %s\n' $pmi "$program" >plain.sh
 measured() { # measured KIND: one line, once the job has run and the nodes are free again
-    wait_for 30 grep -qs ^measured "$1" && wait_for 30 slurm_is_idle &&
+    wait_for 100 grep -qs ^measured "$1" && wait_for 100 slurm_is_idle &&
         read -r _ in_init trip_us rate <<<"$(grep ^measured "$1")" &&
         awk -v kind="$1" -v begin="$begin" -v in_init="$in_init" -v rest="$trip_us $rate" \
             'BEGIN { printf "%s %.3f %s\n", kind, in_init - begin, rest }'

@@ -11,7 +11,7 @@
 # daemon that is ended by mpirun's srun leaves its folder in TMPDIR.
 cancelled() {
     ends 0 '' weft cancel --wait "$id" && is_cancelled &&
-        { [ -n "${2:-}" ] || wait_for 20 grep -q '^signal=TERM' \
+        { [ -n "${2:-}" ] || wait_for 100 grep -q '^signal=TERM' \
             "$WEFT_JOBS_DIR/weft/$id/task-0" >>"$work/out"; } &&
         { [ -z "${1:-}" ] || "$WEFT" exec --mpi "$1" -- true; } &&
         { [ "${1:-}" != debian-openmpi ] || rm -rf "${TMPDIR:-$work}"/ompi.n[12].*; } &&
@@ -22,7 +22,7 @@ is_cancelled() { ends 143 'CANCELLED' weft wait "$id" && wait_state "$id" CANCEL
 # Slurm's own prolog holds the job: there is no script yet, and so no record of its own.
 touch "$work/hold-prolog"
 submit "${plain[@]}" -N 1 -n 1 -- touch "$work/started" &&
-    wait_for 20 wait_state "$id" RUNNING >"$work/out" && ends 0 '' weft cancel "$id"
+    wait_for 100 wait_state "$id" RUNNING >"$work/out" && ends 0 '' weft cancel "$id"
 status=$?
 rm -f "$work/hold-prolog"
 [ $status = 0 ] && is_cancelled && [ ! -e "$work/started" ] &&
@@ -34,12 +34,12 @@ mkdir "$work/held"
 script held/srun "case \$1 in --mpi=list | --version) exec $slurm/srun \"\$@\" ;; esac" \
     "touch $work/before-ranks" 'sleep 300'
 PATH=$work/held:$PATH submit "${plain[@]}" -N 2 -n 2 -- touch "$work/started" &&
-    wait_for 20 test -e "$work/before-ranks" >"$work/out" && cancelled && [ ! -e "$work/started" ]
+    wait_for 100 test -e "$work/before-ranks" >"$work/out" && cancelled && [ ! -e "$work/started" ]
 report $? 'a job is cancelled before its ranks are started'
 
 all_reached() { # all_reached FILE...: and no more, and half a second later it is still so
     reached() { [ "$(cd "$work/phase" && echo *)" = "$*" ]; }
-    wait_for 30 reached "$@" >"$work/out" && sleep 0.5 && reached "$@"
+    wait_for 100 reached "$@" >"$work/out" && sleep 0.5 && reached "$@"
     local status=$?
     [ $status = 0 ] || (cd "$work/phase" && echo "wanted $*, and there is:" * >>"$work/out")
     return $status
@@ -73,7 +73,7 @@ done
 
 script deaf 'trap "" TERM' 'echo "begun $$"' 'while :; do sleep 0.1; done'
 submit "${plain[@]}" -N 2 -n 2 -- "$work/deaf" &&
-    wait_for 20 grep -qs begun "slurm-$id.out" >"$work/out" &&
+    wait_for 100 grep -qs begun "slurm-$id.out" >"$work/out" &&
     ends 0 '' weft cancel --wait "$id" && is_cancelled && in_the_end_nothing_is_left
 report $? "ranks that ignore TERM are cancelled, too, after the cluster's KillWait"
 
@@ -81,8 +81,8 @@ report $? "ranks that ignore TERM are cancelled, too, after the cluster's KillWa
 touch "$work/hold-epilog"
 submit "${plain[@]}" -N 1 -n 1 -- "$work/well" && first=$id &&
     submit "${plain[@]}" -N 1 -n 1 -- false && second=$id &&
-    wait_for 20 wait_state "$first" COMPLETING >"$work/out" &&
-    wait_for 20 wait_state "$second" COMPLETING >"$work/out" &&
+    wait_for 100 wait_state "$first" COMPLETING >"$work/out" &&
+    wait_for 100 wait_state "$second" COMPLETING >"$work/out" &&
     ends 0 '' weft cancel "$first" "$second"
 status=$?
 rm -f "$work/hold-epilog"

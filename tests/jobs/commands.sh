@@ -23,18 +23,18 @@ submit "${plain[@]}" -- "$work/well" && first=$id &&
     ends 1 'can never begin' weft wait "$id" && ends 0 '' weft cancel "$id"
 report $? 'a job waits for another; one that can never begin is not waited for'
 
-submit "${plain[@]}" -- "$work/slow" && running=$id && wait_for 20 wait_state "$id" RUNNING &&
+submit "${plain[@]}" -- "$work/slow" && running=$id && wait_for 100 wait_state "$id" RUNNING &&
     submit "${plain[@]}" --hold -- "$work/slow" && wait_state "$id" PENDING &&
     ends 1 'has not begun' weft cancel --signal USR1 "$id" &&
     ends 0 '' weft cancel --wait "$id" "$running" &&
     ends 143 'CANCELLED' weft wait "$id" && ends 143 'CANCELLED' weft wait "$running" &&
     ends 0 'has ended already' weft cancel "$id" &&
-    wait_for 20 grep -q '^signal=TERM' "$WEFT_JOBS_DIR/weft/$running/task-0"
+    wait_for 100 grep -q '^signal=TERM' "$WEFT_JOBS_DIR/weft/$running/task-0"
 report $? 'a job is cancelled while it waits and while it runs'
 
 script signalled 'trap "echo got USR1; exit 5" USR1' 'echo ready' 'while :; do sleep 0.1; done'
 submit "${plain[@]}" -- "$work/signalled" &&
-    wait_for 20 grep -qs ready "slurm-$id.out" && ends 0 '' weft cancel --signal USR1 "$id" &&
+    wait_for 100 grep -qs ready "slurm-$id.out" && ends 0 '' weft cancel --signal USR1 "$id" &&
     ends 5 'FAILED' weft wait "$id" && ends 0 'got USR1' weft logs "$id"
 report $? 'a signal reaches the ranks, and their exit code the one who waits'
 

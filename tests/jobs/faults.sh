@@ -11,7 +11,7 @@ limited=$(weft submit "${plain[@]}" -t 1 -N 1 -n 1 -w n1 -- "$work/slow-limited"
 # on NODE PROGRAM: a job of one rank there that runs; sets `id`.
 on() {
     submit "${plain[@]}" -N 1 -n 1 -w "$1" "${@:3}" -- "$work/$2" &&
-        wait_for 20 wait_state "$id" RUNNING && wait_for 20 grep -qs begun "slurm-$id.out"
+        wait_for 100 wait_state "$id" RUNNING && wait_for 100 grep -qs begun "slurm-$id.out"
 }
 
 ended() { weft wait "$1" >"$work/out" 2>&1 && wait_state "$1" COMPLETED; }
@@ -32,13 +32,13 @@ report $? 'a job whose node is lost ends as NODE_FAIL with 4'
 slurm_node n2
 scontrol update nodename=n2 state=resume >"$work/out" 2>&1
 nothing_lost() { [ -z "$(pgrep -f "$work/lost" || true)" ]; }
-wait_for 60 node_is n2 idle >>"$work/out" 2>&1 && wait_for 20 nothing_lost >>"$work/out" 2>&1
+wait_for 100 node_is n2 idle >>"$work/out" 2>&1 && wait_for 100 nothing_lost >>"$work/out" 2>&1
 report $? 'the node comes back, and its daemon ends what ran there'
 
 script drained 'echo "begun $$"' 'sleep 2'
 on n2 drained && first=$id && scontrol update nodename=n2 state=drain reason=trial &&
     submit "${plain[@]}" -N 1 -n 1 -w n2 -- "$work/well" && second=$id && ended "$first" &&
-    wait_state "$second" PENDING && wait_for 20 node_is n2 drained
+    wait_state "$second" PENDING && wait_for 100 node_is n2 drained
 status=$?
 scontrol update nodename=n2 state=resume && [ $status = 0 ] && ended "$second"
 report $? 'a drained node finishes its job, and takes the next one when it is back'
@@ -50,7 +50,7 @@ waiting=
 script slow-through 'echo "begun $$"' "until [ -e $work/back ]; do sleep 0.1; done" 'exit 6'
 on n2 slow-through && { weft wait "$id" >"$work/waited" 2>&1 & } && waiting=$! && sleep 1 &&
     slurm_kill controller TERM && ends 1 'controller' weft jobs "$id" &&
-    wait_for 60 grep -q 'until it is back' "$work/waited"
+    wait_for 100 grep -q 'until it is back' "$work/waited"
 status=$?
 [ -n "${SLURM_PROCESSES[controller]:-}" ] || slurm_controller
 touch "$work/back"

@@ -14,7 +14,7 @@ watched() { # watched MPI WAY: a job on two nodes, two ranks each
     watch=$!
     all_exchange() { [ "$(find "$work/phase" -name 'exchanged-*' | wc -l)" = 4 ]; }
     submit -N 2 --ppn 2 ${2:+--pmi "$2"} -- "$work/phases-$1" run "$work/phase" &&
-        wait_for 30 all_exchange >"$work/out" && {
+        wait_for 100 all_exchange >"$work/out" && {
         key=$(pgrep -f "^$work/phases-$1" | head -n 1)
         key=$(tr '\0' '\n' <"/proc/$key/environ" | sed -n 's/^FI_WEFT_JOB_KEY=//p')
         # What another user of the machine can read: command lines, and no environment.

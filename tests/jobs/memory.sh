@@ -40,7 +40,7 @@ script stays 'df -m --output=size /dev/shm | tail -n 1' 'touch "$0.begun-$SLURM_
 four_stay() { [ "$(cd "$work" && echo stays.begun-*)" = "$(echo stays.begun-{0..3})" ]; }
 keepers() { pgrep -f 'dev-shm keep .* 61m'; }
 FI_WEFT_REPORT=1 submit "${plain[@]}" -N 2 --ppn 2 --shm-size 61m -- "$work/stays" &&
-    wait_for 30 four_stay >"$work/out" && [ "$(keepers | wc -l)" = 2 ] &&
+    wait_for 100 four_stay >"$work/out" && [ "$(keepers | wc -l)" = 2 ] &&
     keepers | xargs kill -KILL && touch "$work/stays.go" && weft wait "$id" >"$work/out" 2>&1
 status=$?
 weft logs "$id" >"$work/out" 2>&1

@@ -52,13 +52,13 @@ else
     # Both nodes of this Slurm are one machine, and so each of two keepers has a mount of its own.
     mounted -N 2 --ppn 2 -- "$work/writes" && weft wait "$id" >"$work/out" 2>&1 &&
         weft logs "$id" >"$work/out" 2>&1 && [ "$(grep -c '^1$' "$work/out")" = 4 ] &&
-        [ "$(objects)" = 4 ] && wait_for 20 no_mount_is_left >>"$work/out"
+        [ "$(objects)" = 4 ] && wait_for 100 no_mount_is_left >>"$work/out"
     report $? 'a submitted job has its bucket on each node, and all is published when it has ended'
 
-    mounted -n 1 -- "$work/lost" && wait_for 30 test -e "$work/wrote" >"$work/out" &&
+    mounted -n 1 -- "$work/lost" && wait_for 100 test -e "$work/wrote" >"$work/out" &&
         faults '{"expired": true}' && touch "$work/refusing" &&
         ends 5 'FAILED' weft wait "$id" && no_faults && ends 0 'not published: lost-0' \
-        weft logs "$id" && wait_for 20 no_mount_is_left >>"$work/out"
+        weft logs "$id" && wait_for 100 no_mount_is_left >>"$work/out"
     status=$?
     no_faults
     report $status 'what cannot be published makes a submitted job fail, and its log says so'
@@ -74,10 +74,10 @@ else
     # cancelled_with_mount: the job of `id`, which has nothing mounted and nothing running then.
     cancelled_with_mount() {
         ends 0 '' weft cancel --wait "$id" && ends 143 'CANCELLED' weft wait "$id" &&
-            wait_for 40 no_mount_is_left >>"$work/out"
+            wait_for 100 no_mount_is_left >>"$work/out"
     }
-    mounted -n 1 -- "$work/slow" && wait_for 20 wait_state "$id" RUNNING &&
-        wait_for 20 grep -qs begun "slurm-$id.out" && cancelled_with_mount
+    mounted -n 1 -- "$work/slow" && wait_for 100 wait_state "$id" RUNNING &&
+        wait_for 100 grep -qs begun "slurm-$id.out" && cancelled_with_mount
     report $? 'a cancelled job leaves no mount'
 
     # The store does not answer until `store_answers`.
@@ -85,9 +85,9 @@ else
     store_answers() { kill -CONT "$bucket_server_process"; }
     mounting_now() { pgrep -f "^$work/mounting/bin/weft-mount" >"$work/out"; }
     store_waits
-    mounted -n 1 -- touch "$work/started" && wait_for 20 mounting_now &&
+    mounted -n 1 -- touch "$work/started" && wait_for 100 mounting_now &&
         ends 0 '' weft cancel --wait "$id" && ends 143 'CANCELLED' weft wait "$id" &&
-        store_answers && wait_for 40 no_mount_is_left >>"$work/out" && [ ! -e "$work/started" ]
+        store_answers && wait_for 100 no_mount_is_left >>"$work/out" && [ ! -e "$work/started" ]
     status=$?
     store_answers
     report $status 'cancelled while its bucket is being mounted: no rank starts, no mount stays'
@@ -103,11 +103,11 @@ else
     publishing() {
         rm -f "$work"/{wrote,store-waits,over}
         there=$(objects)
-        mounted -n 1 -- "$work/outlives" && wait_for 20 test -e "$work/wrote" &&
+        mounted -n 1 -- "$work/outlives" && wait_for 100 test -e "$work/wrote" &&
             store_waits && touch "$work/store-waits" &&
-            wait_for 20 is_over_but_for_its_file && wait_state "$id" RUNNING
+            wait_for 100 is_over_but_for_its_file && wait_state "$id" RUNNING
     }
-    late_is_published() { wait_for 40 no_mount_is_left && [ "$(objects)" = $((there + 1)) ]; }
+    late_is_published() { wait_for 100 no_mount_is_left && [ "$(objects)" = $((there + 1)) ]; }
     publishing >"$work/out" && ends 0 '' weft cancel "$id" && wait_state "$id" COMPLETING &&
         store_answers && late_is_published >>"$work/out" && ends 143 'CANCELLED' weft wait "$id"
     status=$?
@@ -126,11 +126,11 @@ else
     both_stay() { [ -e "$work/stays-0" ] && [ -e "$work/stays-1" ]; }
     keepers() { pgrep -f "^$work/mounting/bin/weft mounts keep"; }
     there=$(objects)
-    mounted -N 2 --ppn 1 -- "$work/stays-mounted" && wait_for 30 both_stay >"$work/out" &&
+    mounted -N 2 --ppn 1 -- "$work/stays-mounted" && wait_for 100 both_stay >"$work/out" &&
         [ "$(keepers | wc -l)" = 2 ] && keepers | xargs kill -KILL && touch "$work/leave" &&
         ends 5 'FAILED' weft wait "$id" &&
         ends 0 'the process that kept the mounts was killed' weft logs "$id" &&
-        wait_for 20 no_mount_is_left >>"$work/out" && [ "$(objects)" = $((there + 2)) ]
+        wait_for 100 no_mount_is_left >>"$work/out" && [ "$(objects)" = $((there + 2)) ]
     report $? 'the keepers of the mounts are killed: the job fails with 5, and nothing is left'
 
     weft_mounting submit --dry-run "${plain[@]}" --mount "s3://data/p:$work/bucket:ro" -- \

@@ -11,7 +11,7 @@ row_submit() { submit -N 2 -n 2 --shm-size 64m -- "$@"; }
 talking() { # talking MPI: a job whose two ranks talk until somebody ends them
     both_talk() { [ -e "$work/phase/exchanged-0" ] && [ -e "$work/phase/exchanged-1" ]; }
     rm -rf "$work/phase" && mkdir "$work/phase" &&
-        row_submit "$work/phases-$1" run "$work/phase" && wait_for 30 both_talk >"$work/out"
+        row_submit "$work/phases-$1" run "$work/phase" && wait_for 100 both_talk >"$work/out"
 }
 in_row() { # in_row NUMBER: the job with this number ends as it should
     local mpi=${built[$1 / 3 % ${#built[@]}]}

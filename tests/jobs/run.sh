@@ -134,7 +134,7 @@ left() { comm -13 <(sort <<<"$before") <(found | sort); }
 nothing_is_left() { [ -z "$(left)" ]; }
 # in_the_end_nothing_is_left: and what is left stands in $work/out.
 in_the_end_nothing_is_left() {
-    wait_for 30 nothing_is_left >"$work/out" && return
+    wait_for 100 nothing_is_left >"$work/out" && return
     left >>"$work/out"
     return 1
 }

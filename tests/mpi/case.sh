@@ -154,7 +154,8 @@ shared_memory_names() { find /dev/shm -mindepth 1 -user "$(id -un)" 2>/dev/null 
 # mapped. Another job's are mapped, but for the moments in which they come and go.
 left_shared_memory() {
     local left
-    wait_for 3 has_no_new_files "$1" >/dev/null || printf '; left in /dev/shm: %s' "$left"
+    wait_for "$LEFT_PATIENCE" has_no_new_files "$1" >/dev/null ||
+        printf '; left in /dev/shm: %s' "$left"
 }
 
 # has_no_new_files BEFORE: names those that there are in `left`.
