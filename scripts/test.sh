@@ -5,7 +5,8 @@
 # own lines and ends with `N passed, N failed, N skipped`; the last line here is the sum over all,
 # alone on its line. It is also written to report/test-summary.txt. `# NAME: N s, computed M s` says
 # how long each took, and how long its processes computed. The suites in `beside` mostly wait for
-# time limits; they run beside all others, and what they print is shown when these have ended.
+# time limits, or have none; they run beside the others, and what they print is shown when these
+# have ended. Then those in `alone` run, which compare times.
 #
 #   scripts/test.sh --build   only builds the Rust tests
 set -uo pipefail
@@ -20,7 +21,9 @@ log=$(mktemp -d)
 started=()
 end_all() {
     local id
-    for id in "${started[@]}"; do pkill -P "$id"; done # only where this script is interrupted
+    # Only where this script is interrupted. A lane that lost its suite would begin with the next.
+    # shellcheck disable=SC2046 # several numbers
+    for id in "${started[@]}"; do kill "$id" $(pgrep -P "$id"); done
     rm -rf "$log"
 }
 trap end_all EXIT
@@ -88,19 +91,27 @@ run_suite() {
     judge "$1" "$status" $((SECONDS - begin)) $((computed - before))
 }
 
-# start_beside SCRIPT, and end_beside SCRIPT, which waits for it.
-start_beside() {
-    local begin=$SECONDS computed status
-    {
-        "$1" >"$log/${1//\//-}"
+# start_lane SCRIPT...: one after another, beside the rest.
+start_lane() {
+    local suite begin computed before=0 status
+    for suite; do
+        begin=$SECONDS
+        "$suite" >"$log/${suite//\//-}"
         status=$?
         compute
-        printf '%s\n' "$status $((SECONDS - begin)) $computed" >"$log/ended${1//\//-}"
-    } &
+        printf '%s\n' "$status $((SECONDS - begin)) $((computed - before))" \
+            >"$log/ended${suite//\//-}"
+        before=$computed
+    done &
     started+=($!)
 }
 
-end_beside() {
+# show_lane SCRIPT...: what they printed, once they have ended.
+show_lane() {
+    local suite
+    for suite; do show_beside "$suite"; done
+}
+show_beside() {
     local status=unknown seconds=0 computed=0
     printf -- '-- %s, beside the others\n' "$1"
     cat "$log/${1//\//-}"
@@ -108,14 +119,26 @@ end_beside() {
     judge "$1" "$status" "$seconds" "$computed"
 }
 
-beside=(tests/testbed/run.sh tests/jobs/run.sh)
-for suite in "${beside[@]}"; do start_beside "$suite"; done
+# The suites of one line run one after another. What they wait for only says that something hangs;
+# loom and the sanitizers compute. All lines end long before tests/mpi, which looks for files that
+# a job left in /dev/shm.
+beside=(
+    'tests/testbed/run.sh'
+    'tests/jobs/run.sh tests/mount/run.sh'
+    'tests/loom/run.sh tests/sanitizers/run.sh'
+)
+alone=(tests/compare/run.sh tests/instructions/run.sh)
+# shellcheck disable=SC2086 # several suites, meant to be split
+for lane in "${beside[@]}"; do start_lane $lane; done
 run_cargo
 for suite in tests/*/run.sh; do
-    [[ " ${beside[*]} " == *" $suite "* ]] || { [ -x "$suite" ] && run_suite "$suite"; }
+    [[ " ${beside[*]} ${alone[*]} " == *" $suite "* ]] || { [ -x "$suite" ] && run_suite "$suite"; }
 done
 wait "${started[@]}"
-for suite in "${beside[@]}"; do end_beside "$suite"; done
+started=()
+# shellcheck disable=SC2086 # as above
+for lane in "${beside[@]}"; do show_lane $lane; done
+for suite in "${alone[@]}"; do run_suite "$suite"; done
 
 mkdir -p report
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped" |
