@@ -8,13 +8,12 @@
 # time limits, or have none; they run beside the others, and what they print is shown when these
 # have ended. Then those in `alone` run, which compare times.
 #
-#   scripts/test.sh --build   only builds the Rust tests
+#   scripts/test.sh --build   only builds the Rust tests, and with them the programs of mount/
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 cargo_test=(cargo test --workspace --exclude weft-structure --locked)
 if [ "${1:-}" = --build ]; then
-    "${cargo_test[@]}" --quiet --no-run || exit
-    exec cargo build --locked --quiet -p weft-bucket-server -p weft-daemon
+    exec "${cargo_test[@]}" --quiet --no-run
 fi
 passed=0 failed=0 skipped=0
 log=$(mktemp -d)
