@@ -453,11 +453,11 @@ impl<P: Ports> Peer for Transport<P> {
             events += driver.take(now_ns, incoming, owner);
             heard_ns = now_ns;
         });
-        // A single datagram is taken in less time than a clock is worth.
-        let mut now_ns = if count == 1 {
-            heard_ns
-        } else {
-            self.ports.now_ns()
+        // A single datagram is taken in less time than a clock is worth. Of a piece that was kept
+        // nobody has heard when it came.
+        let mut now_ns = match count {
+            1 if heard_ns > Instant::START => heard_ns,
+            _ => self.ports.now_ns(),
         };
         let due_ns = driver.machine.poll_timeout();
         let is_due = due_ns.is_some_and(|due_ns| due_ns <= now_ns);

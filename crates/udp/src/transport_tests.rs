@@ -4,8 +4,11 @@
 use std::net::SocketAddr;
 
 use super::Transport;
-use weft_contract::{Class, CompletionLevel, Peer, RemoteId, SendOp, SendToken};
-use weft_memory::UserBuffer;
+use weft_contract::{
+    AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
+    RemoteId, SendOp, SendToken, TransferError,
+};
+use weft_memory::{BytesView, UserBuffer};
 use weft_srd::{Instant, Nanos, PORT_COUNT, PortAddresses, Transmit};
 
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
@@ -25,6 +28,8 @@ struct Nowhere {
     now_ns: Instant,
     sent_count: usize,
     until_ns: Option<Instant>,
+    /// Pieces of a longer packet that a look finds and keeps.
+    kept_count: usize,
 }
 
 impl Ports for Nowhere {
@@ -33,6 +38,7 @@ impl Ports for Nowhere {
             now_ns: Instant(1_000_000_000),
             sent_count: 0,
             until_ns: None,
+            kept_count: 0,
         })
     }
     fn list(&self) -> PortList {
@@ -60,7 +66,7 @@ impl Ports for Nowhere {
         self.now_ns
     }
     fn receive(&mut self, _: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
-        0
+        self.kept_count
     }
     fn receive_rest(&mut self, _: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
         0
@@ -80,6 +86,24 @@ impl Ports for Nowhere {
     }
     fn counts(&self) -> PortCounts {
         PortCounts::default()
+    }
+}
+
+/// An owner to whom nothing happens.
+struct Unmoved;
+
+impl Owner for Unmoved {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(1)
     }
 }
 
@@ -131,4 +155,16 @@ fn who_sleeps_is_woken_for_a_message_of_another_thread_to_this_endpoint_itself()
     assert!(transport.before_sleep(), "nothing is under way");
     post(&mut transport, 0);
     assert!(wakes_soon(&transport), "it waits for progress");
+}
+
+/// One piece at a time comes in: what is due must not wait for a look that finds none.
+#[test]
+fn what_is_due_leaves_also_when_a_look_finds_a_piece_and_no_packet() {
+    let mut transport = open();
+    post(&mut transport, 1);
+    let sent_count = transport.ports.sent_count;
+    transport.ports.now_ns += SOON_NS;
+    transport.ports.kept_count = 1;
+    transport.progress(&mut Unmoved);
+    assert!(transport.ports.sent_count > sent_count, "it is sent again");
 }
