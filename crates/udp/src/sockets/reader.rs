@@ -34,10 +34,15 @@ const SHORT_COUNT: usize = 16;
 const SOCKET_BYTES: usize = 1 << 16;
 /// See [`SOCKET_BYTES`]. Chosen: a window of 64 short messages is read at once.
 const DATAGRAM_COST_BYTES: usize = 512;
+/// What one look takes of the sockets of all ports, counted in the same way. Chosen: what they give
+/// together if each keeps to [`SOCKET_BYTES`]. One call may find more; then the sockets after it
+/// give less.
+const LOOK_BYTES: usize = PORT_COUNT * SOCKET_BYTES;
 /// What one of them may hold: joined ones reach 64 KiB.
 const RECEIVE_BYTES: usize = 1 << 16;
-/// Rounds over all sockets before timers are asked. Chosen: more than a socket's buffer holds in
-/// datagrams of 9000 bytes.
+/// Rounds over all sockets before timers are asked. Chosen: so 512 KiB of each socket are read, and
+/// 4 MiB of all, which are four windows. What waits behind them is read in the next call, so that
+/// nobody who sends without end keeps the timers.
 const REST_ROUNDS: usize = 8;
 
 /// Whoever takes what was read: the time, and what it is.
@@ -51,6 +56,19 @@ struct Found {
     /// Joined ones count as one: a message in many datagrams is still a message on its own.
     joined_count: usize,
     bytes: usize,
+}
+
+impl Found {
+    /// What it counts of [`SOCKET_BYTES`] and [`LOOK_BYTES`].
+    fn cost_bytes(&self) -> usize {
+        self.bytes + DATAGRAM_COST_BYTES * self.joined_count
+    }
+
+    fn add(&mut self, more: &Self) {
+        self.datagram_count += more.datagram_count;
+        self.joined_count += more.joined_count;
+        self.bytes += more.bytes;
+    }
 }
 
 /// The sockets, and what is known of what lies in them.
@@ -147,6 +165,7 @@ impl Reader {
     /// Receives from every socket in which something waits.
     fn receive_from_all(&mut self, visit: &mut impl Visit) -> usize {
         let mut total = 0;
+        let mut left_bytes = LOOK_BYTES;
         if self.sockets.connected_polling.exists() {
             let found = self.receive_connected(visit);
             self.polling.found(PORT_COUNT, found.joined_count);
@@ -162,8 +181,10 @@ impl Reader {
             let index = self.sockets.position(named);
             // The connected one has been looked into.
             if let Some(index) = index.filter(|index| *index < PORT_COUNT) {
-                let found = self.receive_waiting(index, visit);
+                let most_bytes = left_bytes.min(SOCKET_BYTES);
+                let found = self.receive_waiting(index, most_bytes, visit);
                 self.polling.found(index, found.joined_count);
+                left_bytes = left_bytes.saturating_sub(found.cost_bytes());
                 total += found.datagram_count;
             }
         }
@@ -174,7 +195,7 @@ impl Reader {
     fn receive_connected(&mut self, visit: &mut impl Visit) -> Found {
         if self.sockets.connected_polling.ends_row() {
             let is_joined = self.sockets.connected_polling.is_joined();
-            let found = self.receive_waiting(PORT_COUNT, visit);
+            let found = self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit);
             // It held several still, after several that were read one by one.
             if found.joined_count >= RECEIVE_COUNT && !is_joined {
                 self.sockets.join_connected();
@@ -183,7 +204,7 @@ impl Reader {
         }
         if self.sockets.connected_polling.is_joined() {
             let found = match self.sockets.connected_polling.is_single() {
-                true => self.receive_waiting(PORT_COUNT, visit),
+                true => self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit),
                 false => self.receive_from(PORT_COUNT, ReceiveBatch::receive_one, visit),
             };
             let (count, joined_count) = (found.datagram_count, found.joined_count);
@@ -244,9 +265,13 @@ impl Reader {
             let realtime_ns = clock::realtime_ns();
             origin.waited_ns = Nanos(self.waits.of(now_ns.0, realtime_ns, arrived_ns));
         }
-        let packet = match whole(&mut self.joining, &mut origin, PORT_COUNT, datagram) {
-            Some(packet) => packet,
-            None => return 1,
+        let packet = match whole(&mut self.joining, &origin, PORT_COUNT, datagram) {
+            Joined::Whole(packet, ecn) => {
+                origin.ecn = ecn;
+                packet
+            }
+            Joined::Kept => return 1,
+            Joined::Bad => return 0,
         };
         let admitted = self.authentication.admit(from, packet);
         let Some(packet) = admitted else { return 0 };
@@ -254,26 +279,30 @@ impl Reader {
         1
     }
 
-    /// Receives what waits in a socket, as long as it is short: whoever was off its processor finds
-    /// much in several sockets. To answer what was read, and not what lay beside it, would look
-    /// like a loss.
-    fn receive_waiting(&mut self, index: usize, visit: &mut impl Visit) -> Found {
+    /// Receives what waits in a socket, as long as it is short, and at most so much (see
+    /// [`SOCKET_BYTES`]): whoever was off its processor finds much in several sockets. To answer
+    /// what was read, and not what lay beside it, would look like a loss.
+    fn receive_waiting(
+        &mut self,
+        index: usize,
+        most_bytes: usize,
+        visit: &mut impl Visit,
+    ) -> Found {
         let first = |batch: &mut ReceiveBatch, socket: &UdpSocket| {
             batch.receive_up_to(socket, RECEIVE_COUNT)
         };
         let mut found = self.receive_from(index, first, visit);
         let mut is_more = found.joined_count == RECEIVE_COUNT;
-        while is_more && found.bytes + DATAGRAM_COST_BYTES * found.joined_count < SOCKET_BYTES {
+        while is_more && found.cost_bytes() < most_bytes {
             let more = self.receive_from(index, ReceiveBatch::receive, visit);
-            found.datagram_count += more.datagram_count;
-            found.joined_count += more.joined_count;
-            found.bytes += more.bytes;
+            found.add(&more);
             is_more = more.joined_count == SHORT_COUNT;
         }
         found
     }
 
-    /// Receives what one call finds in a socket.
+    /// Receives what one call finds in a socket. If it lets none of that in, it has found nothing:
+    /// strangers neither lengthen a look nor decide where the next one is.
     fn receive_from(
         &mut self,
         index: usize,
@@ -319,9 +348,16 @@ impl Reader {
             bytes += received.bytes.len();
             for datagram in received.bytes.chunks(received.segment_bytes) {
                 let mut origin = origin;
-                let Some(packet) = whole(&mut self.joining, &mut origin, index, datagram) else {
-                    total += 1;
-                    continue;
+                let packet = match whole(&mut self.joining, &origin, index, datagram) {
+                    Joined::Whole(packet, ecn) => {
+                        origin.ecn = ecn;
+                        packet
+                    }
+                    Joined::Kept => {
+                        total += 1;
+                        continue;
+                    }
+                    Joined::Bad => continue,
                 };
                 if let Some(packet) = self.authentication.admit(origin.from, packet) {
                     total += 1;
@@ -330,6 +366,9 @@ impl Reader {
             }
         }
         self.leaves |= self.batch.is_full();
+        if total == 0 {
+            return Found::default();
+        }
         Found {
             datagram_count: total,
             joined_count: count,
@@ -338,25 +377,18 @@ impl Reader {
     }
 }
 
-/// The packet that came in a datagram, or that is whole by it; `None` while pieces of it are
-/// missing. Fast path.
+/// The packet that came in a datagram, or that is whole by it. Fast path.
 #[inline]
 fn whole<'d>(
     joining: &'d mut Joining,
-    origin: &mut Origin,
+    origin: &Origin,
     socket_index: usize,
     datagram: &'d [u8],
-) -> Option<&'d [u8]> {
+) -> Joined<'d> {
     if !Piece::is_one(datagram) {
-        return Some(datagram);
+        return Joined::Whole(datagram, origin.ecn);
     }
-    match joining.take(origin.from, socket_index, datagram, origin.ecn) {
-        Joined::Whole(packet, ecn) => {
-            origin.ecn = ecn;
-            Some(packet)
-        }
-        Joined::Kept | Joined::Bad => None,
-    }
+    joining.take(origin.from, socket_index, datagram, origin.ecn)
 }
 
 /// Takes the answers to datagrams sent earlier out of a socket's error queue.

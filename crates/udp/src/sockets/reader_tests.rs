@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use weft_os::outbound;
 use weft_os::sleep::{Timer, wait_readable};
+use weft_seal::{JobKey, Trust};
 
 use super::*;
 use crate::settings::Settings;
@@ -48,13 +49,26 @@ fn read(reader: &mut Reader, count: usize) -> Vec<usize> {
 
 /// A reader of eight sockets that nobody has sent to, without a connected one, and their addresses.
 fn eight() -> (Reader, Vec<SocketAddr>) {
+    eight_with(&Settings::default())
+}
+
+fn eight_with(settings: &Settings) -> (Reader, Vec<SocketAddr>) {
     let sockets: Vec<_> = (0..PORT_COUNT).map(|_| local()).collect();
     let address = |socket: &UdpSocket| socket.local_address().expect("address");
     let addresses = sockets.iter().map(address).collect();
     let timer = Timer::new().expect("a timer");
     let sockets = PortSockets::new(sockets, &timer).expect("a wait set");
-    let authentication = PacketAuthentication::open(&Settings::default()).expect("no key");
+    let authentication = PacketAuthentication::open(settings).expect("random numbers");
     (Reader::new(sockets, authentication, 1), addresses)
+}
+
+/// Looks once; answers how many datagrams were let in.
+fn receive(reader: &mut Reader) -> usize {
+    let mut count = 0;
+    reader.receive(&mut |_, incoming| {
+        count += usize::from(matches!(incoming, Incoming::Datagram(..)));
+    });
+    count
 }
 
 /// A process that was off its processor: what it answers to the half of it would look like a loss.
@@ -67,11 +81,7 @@ fn short_datagrams_that_wait_in_several_sockets_are_all_read_before_anything_is_
             send(&far, *to, 1);
         }
     }
-    let mut count = 0;
-    reader.receive(&mut |_, incoming| {
-        count += usize::from(matches!(incoming, Incoming::Datagram(..)));
-    });
-    assert_eq!(count, PORT_COUNT * WAITING_COUNT);
+    assert_eq!(receive(&mut reader), PORT_COUNT * WAITING_COUNT);
     // One that asks where something waits, and of each socket one for two and one for the others.
     assert_eq!(reader.call_count, 1 + 2 * PORT_COUNT as u64);
 }
@@ -105,4 +115,73 @@ fn what_was_joined_before_single_datagrams_will_do_again_is_still_taken_apart() 
         separate_count > 0,
         "the kernel joins none where none are joined"
     );
+}
+
+/// Whoever knows the ports can send, but not decide how long a look takes.
+#[test]
+fn what_strangers_send_does_not_lengthen_a_look() {
+    let settings = Settings {
+        trust: Some(Trust {
+            job_key: Some(JobKey::generate().expect("random numbers")),
+            ..Trust::default()
+        }),
+        ..Settings::default()
+    };
+    let stranger = local();
+    let mut of_somebody_else = vec![0; DATAGRAM_BYTES];
+    of_somebody_else[0] = (0..=u8::MAX)
+        .find(|first| Piece::is_one(&[*first]))
+        .expect("a mark");
+    for bytes in [vec![7; DATAGRAM_BYTES], of_somebody_else] {
+        let (mut reader, addresses) = eight_with(&settings);
+        for _ in 0..40 {
+            outbound::send_bytes(&stranger, addresses[3], &bytes, 0).expect("sent");
+        }
+        assert_eq!(receive(&mut reader), 0);
+        // One that asks where something waits, and one that finds two of them.
+        assert_eq!((reader.call_count, reader.turned_away()), (2, 2));
+        // The others keep nothing waiting that lies behind them.
+        reader.look_for_rest(&mut |_, _| {});
+        assert!(reader.turned_away() > 2);
+    }
+}
+
+/// Else whoever sends without end would keep the reader.
+#[test]
+fn a_socket_gives_so_much_in_one_look_and_the_rest_in_the_next() {
+    let far = local();
+    let (mut reader, addresses) = eight();
+    for _ in 0..200 {
+        outbound::send_bytes(&far, addresses[5], &[7], 0).expect("sent");
+    }
+    let most = RECEIVE_COUNT + 8 * SHORT_COUNT;
+    assert!(most * (DATAGRAM_COST_BYTES + 1) >= SOCKET_BYTES);
+    assert!((most - SHORT_COUNT) * (DATAGRAM_COST_BYTES + 1) < SOCKET_BYTES);
+    assert_eq!(receive(&mut reader), most);
+    assert_eq!(reader.call_count, 1 + 9);
+    assert_eq!(receive(&mut reader), 200 - most);
+}
+
+/// Two short datagrams and long ones behind them: one call finds so many bytes that the sockets
+/// after it give less.
+#[test]
+fn all_sockets_together_give_so_much_in_one_look() {
+    const LONG_BYTES: usize = 30_000;
+    const LONG_COUNT: usize = 6;
+    let far = local();
+    let (mut reader, addresses) = eight();
+    for to in &addresses {
+        for length_bytes in [vec![1; RECEIVE_COUNT], vec![LONG_BYTES; LONG_COUNT]].concat() {
+            outbound::send_bytes(&far, *to, &vec![7; length_bytes], 0).expect("sent");
+        }
+    }
+    let all_of = RECEIVE_COUNT + LONG_COUNT;
+    let full_count = LOOK_BYTES.div_ceil(LONG_BYTES * LONG_COUNT);
+    let least = full_count * all_of + (PORT_COUNT - full_count) * RECEIVE_COUNT;
+    assert!(least < PORT_COUNT * all_of);
+    assert_eq!(receive(&mut reader), least);
+    let calls = 1 + full_count * 2 + (PORT_COUNT - full_count);
+    assert_eq!(reader.call_count, calls as u64);
+    let rest = reader.look_for_rest(&mut |_, _| {});
+    assert_eq!(least + rest, PORT_COUNT * all_of);
 }
