@@ -172,6 +172,13 @@ impl UdpSocket {
             .is_ok()
     }
 
+    /// The same as before [`Self::stamp_arrivals`]: when the last datagram arrived is told where it
+    /// is asked ([`Self::last_arrival_realtime_ns`]).
+    pub fn stamp_last_arrival(&self) {
+        // It can only fail where `stamp_arrivals` has failed.
+        let _ = self.raw.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 0);
+    }
+
     /// Datagrams leave with ECT(0) (RFC 3168), but for those sent
     /// [without](crate::outbound::Outbound::without_ect), and received ones tell what their IP
     /// header says of congestion (IP_RECVTOS; ipv6(7): IPV6_RECVTCLASS). False if this kernel

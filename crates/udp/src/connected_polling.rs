@@ -36,7 +36,7 @@ const AWAKE_CALLS: u32 = 64;
 #[derive(Debug, Default)]
 pub(crate) struct ConnectedPolling {
     exists: bool,
-    /// The kernel joins what comes through it, as far as it can.
+    /// The kernel joins what comes through it, as far as it can, and stamps each datagram.
     joined: bool,
     /// Datagrams in a row that came single nevertheless.
     single_count: u32,
@@ -84,9 +84,9 @@ impl ConnectedPolling {
         self.joined
     }
 
-    /// Joined datagrams come from now on, if the kernel can.
-    pub(crate) fn join(&mut self, can: bool) {
-        self.joined = can;
+    /// Joined datagrams may come from now on.
+    pub(crate) fn join(&mut self) {
+        self.joined = true;
         self.single_count = 0;
     }
 
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn single_datagrams_in_a_row_end_joining_and_looks_in_vain_do_not_count() {
         let mut polling = begun();
-        polling.join(true);
+        polling.join();
         for _ in 1..SINGLE_AFTER {
             assert!(!polling.ends_joined(0, 0) && !polling.ends_joined(1, 1));
         }

@@ -6,11 +6,16 @@
 //! come one by one they come in through one socket (srd-protocol 10.1), so that one is looked into
 //! alone, and now and then the others.
 
+use weft_srd::{Instant, Nanos};
+
 /// Rounds with arrivals in the same socket alone, after which it is looked into alone. Chosen.
 const ALONE_AFTER: u32 = 4;
 /// Looks into one socket between two looks around. Chosen: a datagram in another one waits for a
 /// few microseconds.
 const LOOKS: u32 = 8;
+/// Whoever has not looked for longer was away. Chosen: what is then asked besides is less than a
+/// hundredth of the absence.
+const AWAY_NS: Nanos = Nanos(100_000);
 
 /// Datagrams, joined ones counted once, that are found at once and are no single message but a
 /// stream, which comes in everywhere.
@@ -33,6 +38,9 @@ pub(crate) struct SocketPolling {
     /// Times in a row that something was found in `last`, and nowhere else.
     alone_count: u32,
     looks: u32,
+    /// When somebody looked last; a look in vain waits for the next reading of the clock.
+    looked_ns: Instant,
+    found_nothing: bool,
 }
 
 impl SocketPolling {
@@ -45,6 +53,28 @@ impl SocketPolling {
         }
         self.looks += 1;
         Look::At(self.last)
+    }
+
+    /// A look in vain.
+    #[inline]
+    pub(crate) fn on_vain(&mut self) {
+        self.found_nothing = true;
+    }
+
+    /// The clock was read.
+    #[inline]
+    pub(crate) fn on_clock(&mut self, now_ns: Instant) {
+        if std::mem::take(&mut self.found_nothing) {
+            self.looked_ns = now_ns;
+        }
+    }
+
+    /// A look has found something; answers whether it is the first one after an absence. Fast path.
+    #[inline]
+    pub(crate) fn comes_back(&mut self, now_ns: Instant) -> bool {
+        let before_ns = std::mem::replace(&mut self.looked_ns, now_ns);
+        // A look in vain since then was later than the last reading of the clock.
+        !std::mem::take(&mut self.found_nothing) && now_ns > before_ns + AWAY_NS
     }
 
     /// What a look into the one socket found.
@@ -106,6 +136,24 @@ mod tests {
         assert_eq!(looks.filter(|look| *look == Look::Everywhere).count(), 2);
         polling.after_one(STREAM_COUNT + 1);
         assert_eq!(polling.next(), Look::Everywhere);
+    }
+
+    #[test]
+    fn who_has_not_looked_for_long_is_back_once_and_who_looks_in_vain_is_there() {
+        let mut polling = SocketPolling::default();
+        polling.on_vain();
+        polling.on_clock(Instant(1_000_000));
+        assert!(!polling.comes_back(Instant(1_000_000) + AWAY_NS));
+        let later_ns = Instant(1_000_001) + 2 * AWAY_NS;
+        // To post a message reads the clock, but looks nowhere.
+        polling.on_clock(later_ns);
+        assert!(polling.comes_back(later_ns));
+        assert!(!polling.comes_back(later_ns));
+        polling.on_vain();
+        assert!(
+            !polling.comes_back(Instant(9_000_000)),
+            "two looks in one call"
+        );
     }
 
     #[test]

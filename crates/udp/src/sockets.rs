@@ -318,7 +318,7 @@ impl Ports for SocketPorts {
     #[inline]
     fn now_ns(&mut self) -> Instant {
         let now_ns = Instant(clock::monotonic_ns());
-        self.reader.sockets.connected_polling.on_clock(now_ns);
+        self.reader.on_clock(now_ns);
         now_ns
     }
 

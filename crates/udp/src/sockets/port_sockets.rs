@@ -148,11 +148,14 @@ impl PortSockets {
     }
 
     /// Several datagrams at a time come through the connected socket: from now on the kernel joins
-    /// them.
+    /// them, if it can, and says of each when it arrived. The time of the last one is not that of
+    /// all: what another one has waited longer would count as the network's.
     #[cold]
     pub(super) fn join_connected(&mut self) {
-        let joins = self.all[PORT_COUNT].receive_joined();
-        self.connected_polling.join(joins);
+        let socket = &self.all[PORT_COUNT];
+        socket.receive_joined();
+        socket.stamp_arrivals();
+        self.connected_polling.join();
     }
 
     /// Only single ones come again. What the kernel has joined before stays joined, and without
@@ -162,8 +165,10 @@ impl PortSockets {
         let socket = &self.all[PORT_COUNT];
         socket.receive_single();
         if sleep::wait_readable(socket.as_fd().as_raw_fd(), 0) {
-            return self.join_connected();
+            socket.receive_joined();
+            return self.connected_polling.join();
         }
+        socket.stamp_last_arrival();
         self.connected_polling.separate();
     }
 }

@@ -59,6 +59,15 @@ struct Found {
 }
 
 impl Found {
+    /// One datagram, or none, of a socket that is read one by one.
+    fn single(datagram_count: usize) -> Self {
+        Self {
+            datagram_count,
+            joined_count: datagram_count,
+            bytes: 0,
+        }
+    }
+
     /// What it counts of [`SOCKET_BYTES`] and [`LOOK_BYTES`].
     fn cost_bytes(&self) -> usize {
         self.bytes + DATAGRAM_COST_BYTES * self.joined_count
@@ -86,6 +95,8 @@ pub(super) struct Reader {
     pub(super) call_count: u64,
     /// The last look may have left something.
     leaves: bool,
+    /// When something was found last.
+    found_ns: Instant,
 }
 
 impl Reader {
@@ -104,7 +115,15 @@ impl Reader {
             complaints: VecDeque::new(),
             call_count: 0,
             leaves: false,
+            found_ns: Instant::START,
         }
+    }
+
+    /// The clock was read.
+    #[inline]
+    pub(super) fn on_clock(&mut self, now_ns: Instant) {
+        self.polling.on_clock(now_ns);
+        self.sockets.connected_polling.on_clock(now_ns);
     }
 
     /// Datagrams turned away so far.
@@ -128,26 +147,52 @@ impl Reader {
     #[inline]
     fn look(&mut self, visit: &mut impl Visit) -> usize {
         for _ in 0..self.sockets.connected_polling.looks() {
-            let index = match self.polling.next() {
-                Look::At(index) if index < self.sockets.count() => index,
-                _ => match self.receive_from_all(visit) {
-                    // Of several looks this is one.
-                    0 => continue,
-                    count => return count,
-                },
+            let look = match self.polling.next() {
+                look @ Look::At(index) if index < self.sockets.count() => look,
+                _ => Look::Everywhere,
             };
-            self.leaves = true;
-            let found = if index == PORT_COUNT {
-                self.receive_connected(visit)
-            } else {
-                self.receive_from(index, ReceiveBatch::receive_one, visit)
+            let count = match look {
+                Look::At(index) => self.receive_expected(index, visit),
+                Look::Everywhere => self.receive_from_all(visit),
             };
-            self.polling.after_one(found.joined_count);
-            if found.datagram_count > 0 {
-                return found.datagram_count;
+            if count == 0 {
+                // Of several looks this is one.
+                self.polling.on_vain();
+                continue;
             }
+            if self.polling.comes_back(self.found_ns) {
+                return count + self.receive_after_absence(look, visit);
+            }
+            return count;
         }
         0
+    }
+
+    /// Receives one datagram, or joined ones, where the last ones came in. Fast path.
+    #[inline]
+    fn receive_expected(&mut self, index: usize, visit: &mut impl Visit) -> usize {
+        self.leaves = true;
+        let found = if index == PORT_COUNT {
+            self.receive_connected(visit)
+        } else {
+            self.receive_from(index, ReceiveBatch::receive_one, visit)
+        };
+        self.polling.after_one(found.joined_count);
+        found.datagram_count
+    }
+
+    /// Receives what this look, the first one after an absence, has not read: more may have come
+    /// meanwhile than where it was expected.
+    #[cold]
+    fn receive_after_absence(&mut self, look: Look, visit: &mut impl Visit) -> usize {
+        let mut total = 0;
+        if self.sockets.connected_polling.exists() {
+            total = self.receive_rest_connected(visit).datagram_count;
+        }
+        if look != Look::Everywhere {
+            total += self.receive_from_ports(visit);
+        }
+        total
     }
 
     /// What [`Self::look`] may have left.
@@ -165,7 +210,6 @@ impl Reader {
     /// Receives from every socket in which something waits.
     fn receive_from_all(&mut self, visit: &mut impl Visit) -> usize {
         let mut total = 0;
-        let mut left_bytes = LOOK_BYTES;
         if self.sockets.connected_polling.exists() {
             let found = self.receive_connected(visit);
             self.polling.found(PORT_COUNT, found.joined_count);
@@ -173,6 +217,13 @@ impl Reader {
             // There may be another one behind it.
             self.leaves |= total > 0;
         }
+        total + self.receive_from_ports(visit)
+    }
+
+    /// The same but for the connected one.
+    fn receive_from_ports(&mut self, visit: &mut impl Visit) -> usize {
+        let mut total = 0;
+        let mut left_bytes = LOOK_BYTES;
         let mut found = [0; READABLE_LIMIT];
         self.call_count += 1;
         let ready = self.sockets.wait_set.readable(&mut found);
@@ -193,36 +244,46 @@ impl Reader {
 
     /// Receives from the connected socket.
     fn receive_connected(&mut self, visit: &mut impl Visit) -> Found {
-        if self.sockets.connected_polling.ends_row() {
-            let is_joined = self.sockets.connected_polling.is_joined();
-            let found = self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit);
-            // It held several still, after several that were read one by one.
-            if found.joined_count >= RECEIVE_COUNT && !is_joined {
-                self.sockets.join_connected();
+        let ends_row = self.sockets.connected_polling.ends_row();
+        if !self.sockets.connected_polling.is_joined() {
+            let mut found = Found::single(self.receive_one_connected(visit));
+            if ends_row && found.datagram_count > 0 {
+                found.add(&self.receive_rest_connected(visit));
             }
             return found;
         }
-        if self.sockets.connected_polling.is_joined() {
-            let found = match self.sockets.connected_polling.is_single() {
-                true => self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit),
-                false => self.receive_from(PORT_COUNT, ReceiveBatch::receive_one, visit),
-            };
-            let (count, joined_count) = (found.datagram_count, found.joined_count);
-            if self
-                .sockets
-                .connected_polling
-                .ends_joined(count, joined_count)
-            {
-                self.sockets.separate_connected();
+        if ends_row {
+            return self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit);
+        }
+        let found = match self.sockets.connected_polling.is_single() {
+            true => self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit),
+            false => self.receive_from(PORT_COUNT, ReceiveBatch::receive_one, visit),
+        };
+        let (count, joined_count) = (found.datagram_count, found.joined_count);
+        if self
+            .sockets
+            .connected_polling
+            .ends_joined(count, joined_count)
+        {
+            self.sockets.separate_connected();
+        }
+        found
+    }
+
+    /// Receives what waits in the connected socket behind a datagram that was just found there. If
+    /// there is another one, several come at a time, each with a time of its own: so they are read
+    /// joined from now on.
+    fn receive_rest_connected(&mut self, visit: &mut impl Visit) -> Found {
+        let mut found = Found::default();
+        if !self.sockets.connected_polling.is_joined() {
+            found = Found::single(self.receive_one_connected(visit));
+            if found.datagram_count == 0 {
+                return found;
             }
-            return found;
+            self.sockets.join_connected();
         }
-        let count = self.receive_one_connected(visit);
-        Found {
-            datagram_count: count,
-            joined_count: count,
-            bytes: 0,
-        }
+        found.add(&self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit));
+        found
     }
 
     /// The same with the cheapest call. Who sent what it finds is known. Most looks are in vain, so
@@ -255,6 +316,7 @@ impl Reader {
         let socket = self.sockets.at(PORT_COUNT);
         let datagram = self.batch.first_bytes(length_bytes);
         let now_ns = Instant(clock::monotonic_ns());
+        self.found_ns = now_ns;
         let Some(from) = socket.peer().filter(|_| !datagram.is_empty()) else {
             return 0;
         };
@@ -324,12 +386,9 @@ impl Reader {
             return Found::default();
         }
         let now_ns = Instant(clock::monotonic_ns());
-        // Of single ones the last one's time is that of all.
-        let asks = is_connected && self.sockets.connected_polling.on_found(now_ns);
-        let connected_ns = asks
-            .then(|| self.sockets.at(index).last_arrival_realtime_ns())
-            .flatten();
-        let realtime_ns = if self.sockets.stamps && (asks || !is_connected) {
+        self.found_ns = now_ns;
+        let may_have_waited = !is_connected || self.sockets.connected_polling.on_found(now_ns);
+        let realtime_ns = if self.sockets.stamps && may_have_waited {
             clock::realtime_ns()
         } else {
             0
@@ -337,7 +396,7 @@ impl Reader {
         let mut total = 0;
         let mut bytes = 0;
         for received in (0..count).filter_map(|place| self.batch.get(place)) {
-            let arrived_ns = connected_ns.unwrap_or(received.arrived_realtime_ns);
+            let arrived_ns = received.arrived_realtime_ns;
             let origin = Origin {
                 from: received.from,
                 waited_ns: Nanos(self.waits.of(now_ns.0, realtime_ns, arrived_ns)),

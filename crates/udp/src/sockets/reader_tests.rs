@@ -71,6 +71,29 @@ fn receive(reader: &mut Reader) -> usize {
     count
 }
 
+/// A reader that expects one datagram at a time in one socket: the connected one, or else the first
+/// one.
+fn settled(connects: bool, far: &UdpSocket) -> (Reader, Vec<SocketAddr>) {
+    let (mut reader, addresses) = eight();
+    if connects {
+        reader
+            .sockets
+            .settle(0, far.local_address().expect("address"));
+    }
+    let index = if connects { PORT_COUNT } else { 0 };
+    for _ in 0..6 {
+        reader.polling.found(index, 1);
+    }
+    assert_eq!(reader.polling.next(), Look::At(index));
+    (reader, addresses)
+}
+
+/// The last look was in vain and was then: times that no machine reaches make it the same on all.
+fn looked_at(reader: &mut Reader, now_ns: Instant) {
+    reader.polling.on_vain();
+    reader.polling.on_clock(now_ns);
+}
+
 /// A process that was off its processor: what it answers to the half of it would look like a loss.
 #[test]
 fn short_datagrams_that_wait_in_several_sockets_are_all_read_before_anything_is_answered() {
@@ -184,4 +207,49 @@ fn all_sockets_together_give_so_much_in_one_look() {
     assert_eq!(reader.call_count, calls as u64);
     let rest = reader.look_for_rest(&mut |_, _| {});
     assert_eq!(least + rest, PORT_COUNT * all_of);
+}
+
+#[test]
+fn who_comes_back_reads_what_has_come_meanwhile_although_one_datagram_was_expected() {
+    for connects in [false, true] {
+        let far = local();
+        for (is_back, expected) in [(false, 1), (true, 2 * WAITING_COUNT)] {
+            let (mut reader, addresses) = settled(connects, &far);
+            for to in &addresses[..2] {
+                for _ in 0..WAITING_COUNT {
+                    send(&far, *to, 1);
+                }
+            }
+            looked_at(&mut reader, Instant(if is_back { 1 } else { u64::MAX / 2 }));
+            assert_eq!(receive(&mut reader), expected, "connected: {connects}");
+        }
+    }
+}
+
+/// What one waits longer than the next would else count as the network's.
+#[test]
+fn of_several_datagrams_that_waited_in_the_connected_socket_each_has_a_wait_of_its_own() {
+    let far = local();
+    let (mut reader, addresses) = settled(true, &far);
+    for _ in 0..WAITING_COUNT {
+        send(&far, addresses[0], 1);
+    }
+    looked_at(&mut reader, Instant(1));
+    let mut waits = Vec::new();
+    reader.receive(&mut |now_ns, incoming| {
+        if let Incoming::Datagram(origin, _) = incoming {
+            waits.push((now_ns, origin.waited_ns));
+        }
+    });
+    assert_eq!(waits.len(), WAITING_COUNT);
+    assert!(waits.iter().all(|(_, waited_ns)| *waited_ns > Nanos::ZERO));
+    // Those that one call has found.
+    let found_at_once = waits.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    let falls = found_at_once
+        .map(|pair| pair[0].1 > pair[1].1)
+        .collect::<Vec<_>>();
+    assert!(
+        falls.len() > WAITING_COUNT / 2 && falls.iter().all(|falls| *falls),
+        "{waits:?}"
+    );
 }
