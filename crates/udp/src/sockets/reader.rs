@@ -186,8 +186,12 @@ impl Reader {
     #[cold]
     fn receive_after_absence(&mut self, look: Look, visit: &mut impl Visit) -> usize {
         let mut total = 0;
-        if self.sockets.connected_polling.exists() {
-            total = self.receive_rest_connected(visit).datagram_count;
+        let is_connected = look == Look::At(PORT_COUNT);
+        if !is_connected && self.sockets.connected_polling.exists() {
+            total = self.receive_connected(visit).datagram_count;
+        }
+        if is_connected || total > 0 {
+            total += self.receive_rest_connected(visit).datagram_count;
         }
         if look != Look::Everywhere {
             total += self.receive_from_ports(visit);

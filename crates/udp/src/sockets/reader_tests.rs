@@ -253,3 +253,19 @@ fn of_several_datagrams_that_waited_in_the_connected_socket_each_has_a_wait_of_i
         "{waits:?}"
     );
 }
+
+#[test]
+fn one_datagram_in_the_connected_socket_is_single_although_its_reader_was_away() {
+    let (one, other) = (local(), local());
+    let (mut reader, addresses) = settled(false, &one);
+    reader
+        .sockets
+        .settle(0, one.local_address().expect("address"));
+    send(&one, addresses[0], 1);
+    for _ in 0..WAITING_COUNT {
+        send(&other, addresses[0], 1);
+    }
+    looked_at(&mut reader, Instant(1));
+    assert_eq!(receive(&mut reader), 1 + WAITING_COUNT);
+    assert!(!reader.sockets.connected_polling.is_joined());
+}
