@@ -149,3 +149,37 @@ fn a_remote_that_answers_at_once_again_is_soon_asked_soon_again() {
     let quick_ns = lost_after_ns(&mut world, 61);
     assert!(quick_ns < 200 * US, "{quick_ns} ns after {slow_ns} ns");
 }
+
+/// An absence of a second says that packets behind it may take a second. But what is lost is found
+/// by what leaves after it: the tail probe at the latest.
+#[test]
+fn what_is_lost_in_a_long_absence_is_found_soon_after_it() {
+    for lost in 0..10 {
+        let mut world = acquainted(lost);
+        world.wait_known = true;
+        for token in 0..20 {
+            world.hosts[1].away_until = world.now + 3 * MS;
+            world.post(0, 1, token, 500);
+            world.run_until_quiet(20 * MS);
+        }
+        let mut left = 0;
+        world.swallow = Box::new(move |from, _, _, _| {
+            left += u64::from(from == 0);
+            from == 0 && left == lost + 1
+        });
+        world.hosts[1].away_until = world.now + 1_000 * MS;
+        for token in 20..30 {
+            world.post(0, 1, token, 500);
+            world.run_for(20 * US);
+        }
+        world.run_until(world.hosts[1].away_until);
+        let took = world.run_until_quiet(100 * MS);
+        assert!(
+            took < MS,
+            "packet {lost}: {} us after the return",
+            took / US
+        );
+        let statistics = world.hosts[0].machine.inspect().statistics();
+        assert!(statistics.lost_count > 0 || lost == 0 || lost == 9);
+    }
+}
