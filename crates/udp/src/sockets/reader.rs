@@ -34,9 +34,10 @@ const SHORT_COUNT: usize = 16;
 const SOCKET_BYTES: usize = 1 << 16;
 /// See [`SOCKET_BYTES`]. Chosen: a window of 64 short messages is read at once.
 const DATAGRAM_COST_BYTES: usize = 512;
-/// What one look takes of the sockets of all ports, counted in the same way. Chosen: what they give
-/// together if each keeps to [`SOCKET_BYTES`]. One call may find more; then the sockets after it
-/// give less.
+/// What one look takes of the sockets of all ports, counted in the same way, and also what is not
+/// let in: what strangers send must not stay in the way of what is. Chosen: what they give together
+/// if each keeps to [`SOCKET_BYTES`]. One call may find up to 1 MiB more, if all it finds are
+/// joined; then the sockets after it give less.
 const LOOK_BYTES: usize = PORT_COUNT * SOCKET_BYTES;
 /// What one of them may hold: joined ones reach 64 KiB.
 const RECEIVE_BYTES: usize = 1 << 16;
@@ -59,12 +60,21 @@ struct Found {
 }
 
 impl Found {
-    /// One datagram, or none, of a socket that is read one by one.
-    fn single(datagram_count: usize) -> Self {
+    /// What a socket gave that is read one by one: nothing, or a datagram, which was let in or not.
+    fn single(admitted_count: Option<usize>) -> Self {
         Self {
-            datagram_count,
-            joined_count: datagram_count,
+            datagram_count: admitted_count.unwrap_or(0),
+            joined_count: usize::from(admitted_count.is_some()),
             bytes: 0,
+        }
+    }
+
+    /// What it counts where the next look is decided: strangers do not decide it.
+    fn arrival_count(&self) -> usize {
+        if self.datagram_count > 0 {
+            self.joined_count
+        } else {
+            0
         }
     }
 
@@ -177,7 +187,7 @@ impl Reader {
         } else {
             self.receive_from(index, ReceiveBatch::receive_one, visit)
         };
-        self.polling.after_one(found.joined_count);
+        self.polling.after_one(found.arrival_count());
         found.datagram_count
     }
 
@@ -238,7 +248,7 @@ impl Reader {
             if let Some(index) = index.filter(|index| *index < PORT_COUNT) {
                 let most_bytes = left_bytes.min(SOCKET_BYTES);
                 let found = self.receive_waiting(index, most_bytes, visit);
-                self.polling.found(index, found.joined_count);
+                self.polling.found(index, found.arrival_count());
                 left_bytes = left_bytes.saturating_sub(found.cost_bytes());
                 total += found.datagram_count;
             }
@@ -251,7 +261,7 @@ impl Reader {
         let ends_row = self.sockets.connected_polling.ends_row();
         if !self.sockets.connected_polling.is_joined() {
             let mut found = Found::single(self.receive_one_connected(visit));
-            if ends_row && found.datagram_count > 0 {
+            if ends_row && found.joined_count > 0 {
                 found.add(&self.receive_rest_connected(visit));
             }
             return found;
@@ -263,7 +273,7 @@ impl Reader {
             true => self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit),
             false => self.receive_from(PORT_COUNT, ReceiveBatch::receive_one, visit),
         };
-        let (count, joined_count) = (found.datagram_count, found.joined_count);
+        let (count, joined_count) = (found.datagram_count, found.arrival_count());
         if self
             .sockets
             .connected_polling
@@ -275,41 +285,44 @@ impl Reader {
     }
 
     /// Receives what waits in the connected socket behind a datagram that was just found there. If
-    /// there is another one, several come at a time, each with a time of its own: so they are read
+    /// another one is let in, several come at a time, each with a time of its own: so they are read
     /// joined from now on.
     fn receive_rest_connected(&mut self, visit: &mut impl Visit) -> Found {
         let mut found = Found::default();
         if !self.sockets.connected_polling.is_joined() {
             found = Found::single(self.receive_one_connected(visit));
-            if found.datagram_count == 0 {
+            if found.joined_count == 0 {
                 return found;
             }
-            self.sockets.join_connected();
+            if found.datagram_count > 0 {
+                self.sockets.join_connected();
+            }
         }
         found.add(&self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit));
         found
     }
 
-    /// The same with the cheapest call. Who sent what it finds is known. Most looks are in vain, so
+    /// Receives one datagram from it with the cheapest call: how many were let in, or `None` if
+    /// none waited. Who sent what it finds is known. Most looks are in vain, so
     /// what is found is taken elsewhere: here no register is saved for it.
     #[inline]
-    fn receive_one_connected(&mut self, visit: &mut impl Visit) -> usize {
+    fn receive_one_connected(&mut self, visit: &mut impl Visit) -> Option<usize> {
         self.call_count += 1;
         let socket = self.sockets.at(PORT_COUNT);
         match self.batch.receive_connected(socket) {
             Ok(Some(datagram)) => {
                 let length_bytes = datagram.len();
-                self.take_connected(length_bytes, visit)
+                Some(self.take_connected(length_bytes, visit))
             }
             Ok(None) => {
                 self.sockets.connected_polling.on_empty();
-                0
+                None
             }
             Err(_) => {
                 collect_complaints(socket, &mut self.complaints);
                 // What waits behind the complaint was not read.
                 self.leaves = true;
-                0
+                None
             }
         }
     }
@@ -367,8 +380,7 @@ impl Reader {
         found
     }
 
-    /// Receives what one call finds in a socket. If it lets none of that in, it has found nothing:
-    /// strangers neither lengthen a look nor decide where the next one is.
+    /// Receives what one call finds in a socket, whether it is let in or not.
     fn receive_from(
         &mut self,
         index: usize,
@@ -429,9 +441,6 @@ impl Reader {
             }
         }
         self.leaves |= self.batch.is_full();
-        if total == 0 {
-            return Found::default();
-        }
         Found {
             datagram_count: total,
             joined_count: count,
