@@ -164,6 +164,12 @@ impl ConnectedPolling {
         !std::mem::take(&mut self.found_nothing) && now_ns > self.emptied_ns + FRESH_NS
     }
 
+    /// Whether one datagram is expected, as most often.
+    #[inline]
+    pub(crate) fn expects_one(&self) -> bool {
+        !self.joined && self.row_count < ROW_COUNT
+    }
+
     /// Whether several may wait, so that they should be asked for by one call. Begins a new row.
     #[inline]
     pub(crate) fn ends_row(&mut self) -> bool {

@@ -156,6 +156,7 @@ impl Reader {
     /// Looks where something is expected. Fast path.
     #[inline]
     fn look(&mut self, visit: &mut impl Visit) -> usize {
+        let mut is_first = true;
         for _ in 0..self.sockets.connected_polling.looks() {
             let look = match self.polling.next() {
                 look @ Look::At(index) if index < self.sockets.count() => look,
@@ -166,15 +167,18 @@ impl Reader {
                 Look::Everywhere => self.receive_from_all(visit),
             };
             if count == 0 {
-                // Of several looks this is one.
-                self.polling.on_vain();
+                is_first = false;
                 continue;
+            }
+            if !is_first {
+                self.polling.on_vain();
             }
             if self.polling.comes_back(self.found_ns) {
                 return count + self.receive_after_absence(look, visit);
             }
             return count;
         }
+        self.polling.on_vain();
         0
     }
 
@@ -182,6 +186,9 @@ impl Reader {
     #[inline]
     fn receive_expected(&mut self, index: usize, visit: &mut impl Visit) -> usize {
         self.leaves = true;
+        if index == PORT_COUNT && self.sockets.connected_polling.expects_one() {
+            return self.receive_one_connected(visit).unwrap_or(0);
+        }
         let found = if index == PORT_COUNT {
             self.receive_connected(visit)
         } else {
