@@ -14,7 +14,9 @@ use weft_simulated_wire::{Conditions, SimulatedPorts, Wire};
 use weft_udp::seal::{JobKey, Trust};
 use weft_udp::{Ports, Settings, SocketPorts, Transport};
 
-const DEAD_AFTER: Duration = Duration::from_millis(100);
+/// Chosen: on a busy machine, too, the thread that answers for its process gets a processor sooner.
+/// With 100 ms, 6 of 19 runs failed under a load of 20 on two cores.
+const DEAD_AFTER: Duration = Duration::from_millis(250);
 
 #[derive(Default)]
 struct Counts {
@@ -89,7 +91,7 @@ fn a_process_that_computes_for_longer_than_dead_after_is_waited_for() {
     assert_eq!((at_a.sent, at_a.failed, at_b.received), (1, 0, 1));
 }
 
-/// Three times as long as a host's word stands for a process: this one answers itself.
+/// First three times as long as a host's word stands for a process: this one answers itself.
 #[test]
 fn a_process_that_computes_for_long_is_waited_for_before_and_after_it_was_heard_key_or_not() {
     let loopback = IpAddr::from([127, 0, 0, 1]);
@@ -118,10 +120,10 @@ fn a_process_that_computes_for_long_is_waited_for_before_and_after_it_was_heard_
                 b.expect_remotes();
                 a.add_remote(RemoteId(0), b.local_address());
                 let (mut at_a, mut at_b) = (Counts::default(), Counts::default());
-                for sent in 1..3 {
+                for (sent, silence) in [(1, 30 * DEAD_AFTER), (2, 12 * DEAD_AFTER)] {
                     post(&mut a);
                     let start = Instant::now();
-                    while start.elapsed() < 30 * DEAD_AFTER {
+                    while start.elapsed() < silence {
                         a.progress(&mut at_a);
                         std::thread::yield_now();
                     }
