@@ -3,7 +3,7 @@
 //!
 //! - [`options`]: the command line.
 //! - [`background`]: runs in the background once the folder can be used.
-//! - [`place`]: whether the folder can be mounted on; removes what a dead mount left.
+//! - [`mount_point`]: whether the folder can be mounted on; removes what a dead mount left.
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
 //! - [`filesystem`]: FUSE's calls as calls of `mount/files`, in part by [`node_calls`] (which make
 //!   nodes and change their attributes) and [`folder_listing`] (open folders as the kernel reads
@@ -19,9 +19,9 @@ mod folder_listing;
 mod joining;
 mod log;
 mod mount_error;
+mod mount_point;
 mod node_calls;
 mod options;
-mod place;
 mod probing;
 mod replies;
 mod serving;

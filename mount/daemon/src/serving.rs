@@ -20,7 +20,7 @@ use crate::mount_error::MountError;
 use crate::options::Options;
 use crate::replies::Owner;
 use crate::writers::Writers;
-use crate::{background, filesystem, joining, log, place, probing};
+use crate::{background, filesystem, joining, log, mount_point, probing};
 
 /// Chosen: after a signal open files may be closed for this long; then they break.
 const END_LIMIT: Duration = Duration::from_secs(20);
@@ -29,8 +29,8 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 pub fn serve(options: &Options) -> Result<(), MountError> {
     let system = |what| move |error| MountError::System { what, error };
     let (bucket, prefix) = options.bucket_and_prefix()?;
-    place::check_fuse()?;
-    let folder = place::check(&options.directory)?;
+    mount_point::check_fuse()?;
+    let folder = mount_point::check(&options.directory)?;
     let runtime = Runtime::new().map_err(system("cannot start threads"))?;
     let store: Arc<dyn Store> = Arc::new(runtime.block_on(reach(options, &bucket, &prefix))?);
     let store = runtime.block_on(probing::made_careful(store, options, &prefix));
@@ -50,7 +50,10 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
         owner,
         Arc::clone(&writers),
     );
-    let config = mount_options(options, &format!("{}{bucket}/{prefix}", place::SOURCE));
+    let config = mount_options(
+        options,
+        &format!("{}{bucket}/{prefix}", mount_point::SOURCE),
+    );
     let mut session =
         Session::new(filesystem, &folder, &config).map_err(|error| MountError::Place {
             folder: folder.clone(),
@@ -58,7 +61,7 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
         })?;
     let unmounter = session.unmount_callable();
     let served = std::thread::spawn(move || session.run());
-    place::raise_read_ahead(&folder, filesystem::READ_AHEAD_BYTES);
+    mount_point::raise_read_ahead(&folder, filesystem::READ_AHEAD_BYTES);
     let end = End {
         unmounter,
         folder,

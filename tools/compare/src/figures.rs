@@ -8,7 +8,7 @@
 //! In the order of a run:
 //! - [`list`]: which figures there are, each by its [`definition`]
 //! - [`measured`]: figures from benchmarks, the variants in turn
-//! - [`whole`]: figures from whole programs; [`kernel`]: from two kernels
+//! - [`whole_program`]: figures from whole programs; [`kernel`]: from two kernels
 //! - [`files`]: IOR by processes
 //! - [`hosts`]: figures from two hosts in network namespaces
 //! - [`simulated`]: figures from `weft sim`
@@ -23,7 +23,7 @@ pub mod list;
 pub mod measured;
 pub mod settings;
 pub mod simulated;
-pub mod whole;
+pub mod whole_program;
 
 use crate::compare::measure::Interrupt;
 use crate::error::Error;
@@ -96,7 +96,7 @@ fn make(settings: &Settings) -> Result<usize, Error> {
 fn one(settings: &Settings, definition: &Definition, weft: &Path) -> Result<Figure, Error> {
     match &definition.subject {
         Subject::Measured(measured) => measured::figure(settings, definition, measured, weft),
-        Subject::Whole(whole) => whole::figure(settings, definition, whole, weft),
+        Subject::Whole(whole) => whole_program::figure(settings, definition, whole, weft),
         Subject::Kernel(kernel) => kernel::figure(settings, definition, kernel, weft),
         Subject::Files => files::figure(settings, definition, weft),
         Subject::Hosts(fault, instead) => match crate::testbed::missing() {

@@ -3,11 +3,11 @@
 //! its rate.
 //!
 //! Called by figures; starts runs through compare's run, each of which repeats the kernel in one
-//! job, and leaves the bars to whole.
+//! job, and leaves the bars to whole_program.
 
 use super::definition::{Definition, Variant, Whole};
 use super::settings::Settings;
-use super::{measured, whole};
+use super::{measured, whole_program};
 use crate::compare::configuration::{Configuration, Run, Workload};
 use crate::compare::place::Place;
 use crate::compare::run;
@@ -66,7 +66,7 @@ pub fn figure(
     };
     Ok(Figure {
         commands: runs.iter().map(words).collect(),
-        ..whole::filled(definition, kernel, &rows)?
+        ..whole_program::filled(definition, kernel, &rows)?
     })
 }
 
