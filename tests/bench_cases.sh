@@ -22,7 +22,7 @@ verdict() {
 
 # nobody_runs WORDS: no process with these words in its command line is left; the last ones have a
 # while to go.
-nobody_runs() { wait_for 10 is_gone "$1" >>err; }
+nobody_runs() { wait_for 100 is_gone "$1" >>err; }
 is_gone() { ! pgrep -f -- "$1" >>err; }
 
 # kill_a_rank WORDS COMMAND...: once the command is true. Of the processes with these words in their
@@ -30,7 +30,7 @@ is_gone() { ! pgrep -f -- "$1" >>err; }
 kill_a_rank() {
     local words=$1 process
     shift
-    wait_for 40 "$@" >>err
+    wait_for 100 "$@" >>err
     for process in $(pgrep -f -- "$words"); do
         pgrep -P "$process" >/dev/null || { kill -9 "$process"; return; }
     done

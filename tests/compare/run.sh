@@ -221,7 +221,7 @@ without_us() {
     wait "$job"
     status=$?
     [ "$status" = "$code" ] || { cat "$work/first"; echo "exit code $status"; return 1; }
-    wait_for 30 no_bed_is_left || return 1
+    wait_for 100 no_bed_is_left || return 1
     ! ip netns list | grep "$name" || { echo 'a namespace is still there'; return 1; }
 }
 

@@ -70,7 +70,7 @@ END
     SLURM_FOLDER=$folder
     slurm_controller -c
     for node in n1 n2; do slurm_node "$node"; done
-    wait_for 30 slurm_is_idle
+    wait_for 100 slurm_is_idle
 }
 
 # slurm_controller [-c]: starts the controller; with -c it begins without what an earlier one saved.

@@ -84,7 +84,7 @@ sized_in_namespace() {
         bytes=$(nsenter --mount="$folder/17/.ns" -- df -B1 --output=size /dev/shm | tail -n 1)
         [ "$bytes" -eq $((1536 << 20)) ]
     }
-    wait_for 20 has_size
+    wait_for 100 has_size
     local status=$?
     nsenter --mount="$folder/17/.ns" -- df -h /dev/shm
     umount "$folder/17/.ns" "$folder"

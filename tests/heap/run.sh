@@ -107,7 +107,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         [ -n "$number" ]
     }
     reads() { as "$1" head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out"; }
-    wait_for 20 has_heap >>"$work/out" && reads 65533 && ! reads 65534
+    wait_for 100 has_heap >>"$work/out" && reads 65533 && ! reads 65534
     report $? "$name"
     kill "$owner" && wait "$owner" 2>/dev/null
 else

@@ -35,7 +35,7 @@ hosts_tidy() {
             ! "$TESTBED" "$BED" host b1 pgrep -af 'weft' | grep -v -e pgrep -e host.py -e '\[weft'
 
     }
-    wait_for 20 nobody_on_hosts && [ -z "$(ls -A "$one")" ]
+    wait_for 100 nobody_on_hosts && [ -z "$(ls -A "$one")" ]
 }
 
 ends 0 '' on_hosts --mount "s3://data:$one" -- \
@@ -100,7 +100,7 @@ hosts_lose() {
         sh -c '{ touch $work/wrote; $until; printf x; kill -9 \$\$; } >$one/lost'; exit 0" \
         >"$work/out" 2>&1 &
     local job=$!
-    wait_for 20 test -e "$work/wrote" && faults '{"expired": true}'
+    wait_for 100 test -e "$work/wrote" && faults '{"expired": true}'
     touch "$work/refusing"
     wait "$job"
     local ended=$?
@@ -117,7 +117,7 @@ agent_killed() {
         >"$work/out" 2>&1 &
     local job=$!
     both_asleep() { [ -e "$work/asleep-a0" ] && [ -e "$work/asleep-b1" ]; }
-    wait_for 20 both_asleep && "$TESTBED" "$BED" host b1 pkill -9 -f node-agent
+    wait_for 100 both_asleep && "$TESTBED" "$BED" host b1 pkill -9 -f node-agent
     wait "$job"
     [ $? = 4 ] && hosts_tidy
 }

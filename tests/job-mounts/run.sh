@@ -85,7 +85,7 @@ strangers() {
 }
 nobody_left() { ! strangers; }
 tidy() {
-    wait_for 30 nobody_left && ! grep "$work/\(one\|two\)" /proc/self/mountinfo &&
+    wait_for 100 nobody_left && ! grep "$work/\(one\|two\)" /proc/self/mountinfo &&
         [ -z "$(find "$one" "$two" -mindepth 1 ! -name occupied)" ]
 }
 
@@ -145,7 +145,7 @@ name='credentials and address stand on no command line'
 printf '%s\n' weft-secret "$BUCKET_URL" >"$work/secrets"
 run --mount "s3://data:$one" -n 2 -- sh -c 'touch "$0"; sleep 1' "$work/begun" >"$work/out" 2>&1 &
 job=$!
-wait_for 20 test -e "$work/begun" >>"$work/out"
+wait_for 100 test -e "$work/begun" >>"$work/out"
 # The patterns come from a file, since grep's own command line is looked at, too.
 shown=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -cF -f "$work/secrets")
 wait "$job" && [ "$shown" = 0 ]
@@ -189,7 +189,7 @@ lost() { # lost CODE COMMAND...
     rm -f "$work"/{wrote,refusing}
     "${@:2}" >"$work/out" 2>&1 &
     local job=$! ended
-    wait_for 20 test -e "$work/wrote" >>"$work/out" && faults '{"expired": true}'
+    wait_for 100 test -e "$work/wrote" >>"$work/out" && faults '{"expired": true}'
     touch "$work/refusing"
     wait "$job"
     ended=$?
@@ -217,7 +217,7 @@ killed() {
     "${@:2}" >"$work/out" 2>&1 &
     local job=$!
     asleep() { [ "$(cd "$work" && ls -d asleep-* exchanged-* 2>/dev/null | wc -l)" = 2 ]; }
-    wait_for 20 asleep >>"$work/out" || return
+    wait_for 100 asleep >>"$work/out" || return
     # shellcheck disable=SC2046 # several numbers
     kill -9 $(pgrep -f "$1" | sort -n | tail -n "${KILLED:-1}") 2>>"$work/out"
     wait "$job"
@@ -262,7 +262,7 @@ words="trap 'echo last >$one/words; exit 9' TERM; touch $work/begun; while :; do
 rm -f "$work/begun"
 "$WEFT" exec --mpi "$mpi" --mount "s3://data:$one" -- sh -c "$words" >"$work/out" 2>&1 &
 job=$!
-wait_for 20 test -e "$work/begun" >>"$work/out"
+wait_for 100 test -e "$work/begun" >>"$work/out"
 kill -TERM "$job"
 wait "$job"
 [ $? = 9 ] && [ "$(objects)" = 1 ] && tidy >>"$work/out" 2>&1 && empty >>"$work/out" 2>&1

@@ -62,7 +62,7 @@ nobody_left() { ! strangers; }
 # tidy: nothing of a job is left: no process, and so no namespace; the world's /dev/shm is empty and
 # as it was.
 tidy() {
-    wait_for 20 nobody_left && [ "$(grep -c ' /dev/shm ' /proc/self/mountinfo)" = "$mounts" ] && {
+    wait_for 100 nobody_left && [ "$(grep -c ' /dev/shm ' /proc/self/mountinfo)" = "$mounts" ] && {
         [ -z "${SMALL_WORLD:-}" ] || [ "$(stat -f -c '%b %S' /dev/shm)" = '16384 4096' ]
     } && [ "$(find /dev/shm | sort)" = "$before" ]
 }

@@ -51,7 +51,7 @@ before() {
     rm -rf "$work/data" && mkdir "$work/data"
     "$STORES/$server_name" "${server_options[@]}" >"$work/said" 2>&1 &
     server=$!
-    if wait_for 20 bucket_is_there >"$work/why" 2>&1; then
+    if wait_for 100 bucket_is_there >"$work/why" 2>&1; then
         check "$name" "$@"
     else
         not_ok "$name" && cat "$work/why" "$work/said"

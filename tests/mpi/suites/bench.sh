@@ -120,7 +120,7 @@ bench_keeps_rows_of_a_killed_job() {
     (weft_run debian-openmpi 2 60 "$WEFT" bench hello,latency -m 1:1 -i 2000000000 >"$out" 2>&1;
         echo "status $?" >>"$out") &
     job=$!
-    wait_for 10 grep -q 'This is a test' "$out"
+    wait_for 100 grep -q 'This is a test' "$out"
     for rank in $(case_processes); do
         if tr '\0' ' ' <"/proc/$rank/cmdline" |
             grep -q "^$WEFT bench hello"; then kill -KILL "$rank" && break; fi
