@@ -3,6 +3,10 @@
 
 use super::*;
 
+/// For so long a busy machine may run none of a test's threads: times that a law compares lie
+/// further apart.
+const STALL: Duration = Duration::from_millis(1500);
+
 #[test]
 fn mount_that_comes_back_removes_nothing_if_another_one_has_finished_meanwhile() {
     let _one = alone();
@@ -54,8 +58,13 @@ fn copies_that_take_longer_than_others_wait_are_not_taken_over() {
     plant(&store, false);
     let new = moved(&contents(&store));
     let (mount, other) = (Mount::of(&store), Mount::of(&store));
-    mount.files.finish_renames(SLOW_TIMES);
-    let slow = || async { tokio::time::sleep(SLOW_TIMES.patience * 3).await };
+    let times = Times {
+        patience: STALL * 2,
+        least_sure: STALL,
+        ..SLOW_TIMES
+    };
+    mount.files.finish_renames(times);
+    let slow = || async { tokio::time::sleep(STALL * 3).await };
     for copy in 0..4 {
         store.faults().before(Operation::Copy, copy, slow());
     }
@@ -64,7 +73,7 @@ fn copies_that_take_longer_than_others_wait_are_not_taken_over() {
     std::thread::scope(|scope| {
         let renamed = scope.spawn(|| mount.rename("a", "b"));
         wait_for("there is no record", || has_records(&store));
-        other.files.finish_renames(SLOW_TIMES);
+        other.files.finish_renames(times);
         assert_eq!(renamed.join().unwrap(), Ok(()));
     });
     assert_eq!(contents(&store), new);
@@ -77,11 +86,15 @@ fn mount_that_may_have_lost_its_hold_drops_the_requests_that_it_waits_for() {
     let store = Arc::new(MemoryStore::new());
     store.plant("p/a/x", "content");
     let mount = Mount::of(&store);
-    mount.files.finish_renames(SLOW_TIMES);
+    let times = Times {
+        patience: SLOW_TIMES.least_sure + STALL,
+        ..SLOW_TIMES
+    };
+    mount.files.finish_renames(times);
     wait_for("nobody looks", || {
-        store.faults().count(Operation::List) == 1
+        store.faults().count(Operation::List) >= 1
     });
-    let slow = async { tokio::time::sleep(SLOW_TIMES.patience * 3).await };
+    let slow = async move { tokio::time::sleep(times.patience * 2).await };
     store.faults().before(Operation::Delete, 0, slow);
     // The record is written, and no heartbeat; nor does it come back before the end.
     for put in 1..100 {
@@ -91,16 +104,12 @@ fn mount_that_may_have_lost_its_hold_drops_the_requests_that_it_waits_for() {
     }
     let began = Instant::now();
     assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
-    assert!(
-        began.elapsed() < SLOW_TIMES.patience,
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < times.patience, "{:?}", began.elapsed());
     assert!(
         store.faults().count(Operation::Delete) == 1,
         "the deletion was not on its way"
     );
-    std::thread::sleep(SLOW_TIMES.patience * 4);
+    std::thread::sleep(times.patience * 5 / 2);
     assert!(store.content("p/a/x").is_some());
     store.faults().clear();
     wait_for("nobody tries again", || !has_records(&store));
@@ -114,11 +123,11 @@ fn mount_that_shows_that_it_lives_keeps_its_record() {
     plant_record(&store);
     let mount = Mount::of(&store);
     mount.files.finish_renames(Times {
-        patience: Duration::from_millis(400),
+        patience: STALL * 2,
         ..TIMES
     });
     let holder = format!("p/.weft-renames/{ID}.holder");
-    for heartbeat in 0..15 {
+    for heartbeat in 0..40 {
         std::thread::sleep(Duration::from_millis(100));
         let body = format!(r#"{{"version": 1, "holder": "{ID}", "heartbeat": {heartbeat}}}"#);
         store.plant(&holder, body);
@@ -134,12 +143,12 @@ fn mount_that_shows_that_it_lives_keeps_its_record() {
 #[test]
 fn mounts_that_look_at_one_record_at_once_finish_it_once() {
     let _one = alone();
-    for _ in 0..10 {
+    for _ in 0..4 {
         let store = Arc::new(MemoryStore::new());
         plant_record(&store);
         let mounts = [(); 4].map(|()| Mount::of(&store));
         for mount in &mounts {
-            mount.files.finish_renames(TIMES);
+            mount.files.finish_renames(SLOW_TIMES);
         }
         wait_for("the record is left", || !has_records(&store));
         assert_eq!(store.keys(), ["p/b/x"]);

@@ -53,10 +53,7 @@ fn rename_about_the_folders_of_another_mounts_rename_changes_nothing_and_is_busy
         store.plant(&record, body);
         let mount = Mount::of(&store);
         // Takes nothing over, and waits for so long.
-        mount.files.finish_renames(Times {
-            patience: Duration::from_secs(60),
-            ..TIMES
-        });
+        mount.files.finish_renames(CALM_TIMES);
         let before = contents(&store);
         let began = Instant::now();
         let renamed = mount.rename_path(old, new);
@@ -66,7 +63,7 @@ fn rename_about_the_folders_of_another_mounts_rename_changes_nothing_and_is_busy
         }
         assert_eq!(renamed, Err(Reason::Busy), "{old} to {new}, {from} to {to}");
         assert!(began.elapsed() >= TIMES.wait);
-        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(began.elapsed() < Duration::from_secs(50));
         assert_eq!(contents(&store), before);
         assert_eq!(std::fs::read_dir(mount.stage.folder()).unwrap().count(), 1);
         // Once the other one is done, it goes on.
@@ -84,9 +81,8 @@ fn rename_waits_for_one_that_ends_soon() {
     store.plant(&record, record_of(&store, "a/", "e/", &[]));
     let mount = Mount::of(&store);
     mount.files.finish_renames(Times {
-        patience: Duration::from_secs(60),
-        wait: Duration::from_secs(10),
-        ..SLOW_TIMES
+        wait: Duration::from_secs(100),
+        ..CALM_TIMES
     });
     std::thread::scope(|scope| {
         let renamed = scope.spawn(|| mount.rename("a", "f"));
