@@ -295,7 +295,7 @@ fn closed_files_are_published_once_the_store_is_back() {
             .unwrap();
         std::thread::sleep(Duration::from_millis(50));
         mount.store.faults().clear();
-        let limit = Duration::from_secs(10);
+        let limit = Duration::from_secs(100);
         mount
             .runtime
             .block_on(mount.files.open_files.settle_all(limit));

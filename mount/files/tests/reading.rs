@@ -306,7 +306,7 @@ fn next_mount_reads_from_the_disk_what_an_earlier_one_fetched() {
         mount.store.plant("k", body.clone());
     }
     assert_eq!(first.read("k", 0, 4_000_000).unwrap(), body);
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(100);
     let info = first.runtime.block_on(first.store.head("k")).unwrap();
     let name = weft_cache::ContentName::new("here", "k", info.etag.as_str(), 3_000_000);
     while disk("here").cache.whole(&name).is_none() {

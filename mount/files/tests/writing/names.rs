@@ -2,8 +2,6 @@
 //! Laws of names that change: files and folders that are renamed, unlinked and replaced, also while
 //! they are open.
 
-use std::time::Duration;
-
 use weft_files::{Making, Name, Reason};
 use weft_store::Failure;
 use weft_store::memory::Operation;
@@ -157,8 +155,7 @@ fn file_that_was_not_published_is_renamed_without_a_copy() {
     assert_eq!(mount.content("old").unwrap().len(), 20 * MIB + 3);
     assert_eq!(mount.store.keys(), ["old"]);
     assert_eq!(mount.store.faults().count(Operation::Copy), 0);
-    std::thread::sleep(Duration::from_millis(100));
-    assert_eq!(mount.store.open_upload_count(), 0);
+    mount.await_no_upload();
 }
 
 #[test]
