@@ -146,7 +146,7 @@ fn wait_for_stamps(a: &UdpSocket, connected: &UdpSocket) {
         send(a, to, b"stamped?", 0).expect("sent");
         let sent_ns = clock::realtime_ns();
         std::thread::sleep(std::time::Duration::from_millis(1));
-        assert!(wait_readable(connected.as_fd().as_raw_fd(), 1000));
+        assert!(wait_readable(connected.as_fd().as_raw_fd(), 60_000));
         let got = batch.receive_connected(connected).expect("received");
         assert_eq!(got, Some(&b"stamped?"[..]));
         if connected.last_arrival_realtime_ns().expect("a time") <= sent_ns {
@@ -176,7 +176,7 @@ fn a_socket_that_talks_to_one_address_takes_one_datagram_a_call_and_tells_its_ag
     let sent_ns = clock::realtime_ns();
     std::thread::sleep(std::time::Duration::from_millis(20));
     for bytes in [&b"one"[..], b"second"] {
-        assert!(wait_readable(connected.as_fd().as_raw_fd(), 1000));
+        assert!(wait_readable(connected.as_fd().as_raw_fd(), 60_000));
         assert_eq!(
             batch.receive_connected(&connected).expect("received"),
             Some(bytes)
@@ -200,7 +200,7 @@ fn what_has_left_a_wait_set_is_not_named_any_more() {
     let set = WaitSet::new().expect("a set");
     set.add(b.as_fd()).expect("added");
     send(&a, b.local_address().expect("address"), b"weft", 0).expect("sent");
-    assert!(wait_readable(set.descriptor(), 1000));
+    assert!(wait_readable(set.descriptor(), 60_000));
     set.remove(b.as_fd());
     assert!(!wait_readable(set.descriptor(), 0));
     set.add(b.as_fd()).expect("added again");
