@@ -134,7 +134,7 @@ fn a_message_wakes_the_sleeper() {
         sleeper.fall_asleep(sleeper.receives);
         assert!(!wait_readable(descriptor, 0), "nothing has happened yet");
         sender.inject();
-        assert!(wait_readable(descriptor, 5000), "the message rings");
+        assert!(wait_readable(descriptor, 60_000), "the message rings");
         sleeper.domain.waiting(sleeper.receives).after_sleep();
         assert_eq!(
             sleeper
@@ -187,7 +187,7 @@ fn two_queues_sleep_on_one_transport_and_the_first_to_wake_leaves_the_other_asle
     assert!(!wait_readable(descriptor, 0));
     sender.inject();
     assert!(
-        wait_readable(descriptor, 5000),
+        wait_readable(descriptor, 60_000),
         "the other sleeper is still rung for"
     );
     assert!(

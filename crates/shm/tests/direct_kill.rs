@@ -26,7 +26,7 @@ const LENGTH_BYTES: usize = 1 << 20;
 const KEY: u64 = 9;
 const ROUNDS: u64 = 15;
 /// A withdrawal looks for the dead every millisecond; the rest is for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 fn open() -> Transport {
     transports::open(Settings {

@@ -80,17 +80,17 @@ async fn node_that_ended_is_silent_soon_and_answers_when_it_is_back() {
     loop {
         match one.ask(1, Bytes::from_static(&[0])).await {
             Err(_) => break,
-            Ok(_) => assert!(began.elapsed() < Duration::from_secs(30)),
+            Ok(_) => assert!(began.elapsed() < Duration::from_secs(100)),
         }
     }
     assert!(
-        began.elapsed() < Duration::from_secs(30),
+        began.elapsed() < Duration::from_secs(100),
         "{:?}",
         began.elapsed()
     );
     let _other = node(&nodes, 1, KEY);
     let began = Instant::now();
     while one.ask(1, Bytes::from_static(&[0])).await.is_err() {
-        assert!(began.elapsed() < Duration::from_secs(60), "it is back");
+        assert!(began.elapsed() < Duration::from_secs(100), "it is back");
     }
 }

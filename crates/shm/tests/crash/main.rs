@@ -30,7 +30,7 @@ use weft_ring::layout::{SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
 
 /// Specified: the death of a remote is reported within a second (two_processes.rs). The rest is for
 /// a machine that is busy, and stops now and then: each of hundreds of runs must keep to it.
-const NOTICE: Duration = Duration::from_secs(10);
+const NOTICE: Duration = Duration::from_secs(60);
 /// Descriptors of this process are counted: its tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 const PATIENCE: Duration = Duration::from_secs(60);
