@@ -19,8 +19,7 @@ const COPY_PART_BYTES: u64 = 1 << 30;
 const LEAST_PART_BYTES: u64 = 5 << 20;
 /// Chosen: parts that are copied side by side.
 const SIDE_BY_SIDE: usize = 16;
-/// Chosen: the bytes of each of two objects that are compared at once. A folder's rename may
-/// compare 32 pairs at a time, which hold 128 MiB then.
+/// Chosen: the bytes of each of two objects that are compared at once.
 const COMPARED_BYTES: u64 = 2 << 20;
 
 /// An object that is copied.
@@ -30,6 +29,13 @@ pub struct Source<'a> {
     pub key: &'a str,
     /// Its content.
     pub info: &'a ObjectInfo,
+}
+
+impl<'a> Source<'a> {
+    /// Of this key, with this content.
+    pub fn new(key: &'a str, info: &'a ObjectInfo) -> Self {
+        Self { key, info }
+    }
 }
 
 /// The same as [`copy_object`], but where the answer to an attempt was lost, and the next one was
@@ -55,11 +61,7 @@ pub async fn copy_by_content(
     if !info.etag.as_str().is_empty() && info.etag == from.info.etag {
         return Ok(info.etag);
     }
-    let found = Source {
-        key: to,
-        info: &info,
-    };
-    match has_same_content(ways, from, found).await {
+    match has_same_content(ways, from, Source::new(to, &info)).await {
         Ok(true) => Ok(info.etag),
         Ok(false) => Err(refused),
         // One of the two changed meanwhile.
@@ -94,10 +96,17 @@ pub async fn has_same_content(
             let etag = source.info.etag.clone();
             async move { store.get(&key, range, &etag).await }
         };
-        let others = ways.runtime.spawn(get(other));
+        // Of the memory for parts: a folder's rename compares many pairs side by side.
+        let _room = ways.room_for(Range::new(0, range.byte_count() * 2)).await;
+        // Given up with this.
+        let mut others = JoinSet::new();
+        others.spawn_on(get(other), &ways.runtime);
         let bytes = get(one).await?;
-        let others = others.await;
-        if bytes != others.unwrap_or_else(|_| Err(mount_ends("GetObject", other.key)))? {
+        let others = match others.join_next().await {
+            Some(Ok(others)) => others?,
+            _ => return Err(mount_ends("GetObject", other.key)),
+        };
+        if bytes != others {
             return Ok(false);
         }
         at = range.end;

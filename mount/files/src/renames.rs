@@ -6,6 +6,7 @@
 //!
 //! - [`record`]: what is to be done. [`hold`]: which mount does it. [`moving`]: does it.
 //!   [`copies`]: which copies this mount made. [`overlaps`]: which renames go first.
+//!   [`side_by_side`]: requests that are under way together.
 //! - [`watch`]: finds records that other mounts left.
 
 pub mod copies;
@@ -13,6 +14,7 @@ pub mod hold;
 pub mod moving;
 pub mod overlaps;
 pub mod record;
+mod side_by_side;
 pub mod watch;
 
 use std::path::{Path, PathBuf};
@@ -278,7 +280,6 @@ impl Renames {
             prefix: &self.prefix,
             record: &left.record,
             key: &key,
-            written: None,
             copies: work.copies.clone(),
             tell: self.tell,
         };
@@ -377,7 +378,7 @@ async fn finish(moving: Move<'_>, hold: &mut Hold, times: &Times) -> Result<(), 
 
 /// Does what is left of a rename; when all is moved, the record goes.
 async fn carry_out(
-    mut moving: Move<'_>,
+    moving: Move<'_>,
     hold: &mut Hold,
     times: &Times,
     seen: Option<(Found, Found)>,
@@ -435,7 +436,6 @@ pub async fn finish_dead(ways: &Ways, note: &Path, tell: fn(&str)) -> Result<(),
                 prefix: prefix_of(&key),
                 record: &record,
                 key: &key,
-                written: None,
                 copies: Copies::of_other(),
                 tell,
             };

@@ -18,6 +18,8 @@ enum Sent {
     Made(ETag),
     /// The store made none, since the new name was taken.
     Refused,
+    /// There is no answer; this one at the new name has other bytes, and is not the copy.
+    NotThis(ETag),
 }
 
 /// The copies of one rename. Clones share them.
@@ -35,10 +37,8 @@ pub enum IsCopy {
     Yes,
     /// Somebody else wrote it.
     No,
-    /// The answer was lost, and the contents must be compared.
-    Unanswered,
-    /// Nobody knows: another mount got the answer.
-    Perhaps,
+    /// Nobody heard the answer, or another mount did: the contents must be compared.
+    Unknown,
 }
 
 impl Copies {
@@ -57,7 +57,7 @@ impl Copies {
     /// A copy of an object is about to be sent. Whether all earlier ones of it were answered.
     pub fn send(&self, object: &Moved) -> bool {
         let earlier = self.sent().insert(object.key.clone(), Sent::Unanswered);
-        !matches!(earlier, Some(Sent::Unanswered))
+        !matches!(earlier, Some(Sent::Unanswered | Sent::NotThis(_)))
     }
 
     /// The answer to it; `is_alone` is what [`Copies::send`] said. Else the store may have refused
@@ -81,6 +81,11 @@ impl Copies {
             // One that was sent twice may have been refused because the first one was done, or is
             // being done.
             Err(error) if is_alone && !error.is_repeated && error.failure == Failure::Changed => {
+                if self.is_taken_over {
+                    // The copy that the other mount sent may have come in between.
+                    self.sent().remove(key);
+                    return;
+                }
                 Sent::Refused
             }
             Err(_) => return,
@@ -93,7 +98,7 @@ impl Copies {
         let known = if is_copy {
             Sent::Made(found.clone())
         } else {
-            Sent::Refused
+            Sent::NotThis(found.clone())
         };
         self.sent().insert(key.to_owned(), known);
     }
@@ -103,8 +108,9 @@ impl Copies {
         match self.sent().get(&object.key) {
             Some(Sent::Made(etag)) if etag == found => IsCopy::Yes,
             Some(Sent::Made(_) | Sent::Refused) => IsCopy::No,
-            Some(Sent::Unanswered) => IsCopy::Unanswered,
-            None if self.is_taken_over => IsCopy::Perhaps,
+            Some(Sent::NotThis(etag)) if etag == found => IsCopy::No,
+            Some(Sent::Unanswered | Sent::NotThis(_)) => IsCopy::Unknown,
+            None if self.is_taken_over => IsCopy::Unknown,
             None => IsCopy::No,
         }
     }
@@ -137,5 +143,21 @@ mod tests {
         assert!(copies.send(&moved("7")), "the earlier one was answered");
         copies.answered("7", &source, true, &Ok(later.clone()));
         assert_eq!(copies.is_copy(&moved("7"), &later), IsCopy::Yes);
+    }
+    #[test]
+    fn what_another_mount_sent_or_nobody_answered_is_unknown_until_it_is_compared() {
+        let (x, found, later) = (moved("x"), ETag::new("\"2\""), ETag::new("\"3\""));
+        let unheard = Copies::default();
+        unheard.send(&x);
+        for copies in [Copies::of_other(), unheard] {
+            assert_eq!(copies.is_copy(&x, &found), IsCopy::Unknown);
+            copies.compared("x", &found, false);
+            assert_eq!(copies.is_copy(&x, &found), IsCopy::No);
+            assert_eq!(copies.is_copy(&x, &later), IsCopy::Unknown);
+            assert!(!copies.send(&x), "an earlier one may come yet");
+            copies.compared("x", &later, true);
+            assert_eq!(copies.is_copy(&x, &later), IsCopy::Yes);
+            assert_eq!(copies.is_copy(&x, &found), IsCopy::No);
+        }
     }
 }

@@ -4,20 +4,18 @@
 //! [`crate::renames`].
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use tokio::task::JoinSet;
 use weft_store::{Condition, ETag, ListRequest, ObjectInfo, StoreError};
 
-use crate::fault::{Fault, Reason, mount_ends};
+use crate::fault::{Fault, Reason};
 use crate::names::PAGE_KEYS;
 use crate::object_copies::{Source, copy_by_content, delete_same, has_same_content, is_otherwise};
 use crate::renames::copies::{Copies, IsCopy};
 use crate::renames::record::{Moved, Record};
+use crate::renames::side_by_side::SideBySide;
 use crate::staging::ways::Ways;
 
-/// Chosen: objects that are copied, or removed, side by side.
-const SIDE_BY_SIDE: usize = 32;
 /// Chosen: how often somebody else may change what is moved before it is left for later.
 const ROUNDS: u32 = 8;
 /// Why an object stays whose new name holds another one.
@@ -38,8 +36,6 @@ pub struct Move<'a> {
     pub record: &'a Record,
     /// Where that is written.
     pub key: &'a str,
-    /// When it was written, by the store's clock; before it is asked for, nothing.
-    pub written: Option<SystemTime>,
     /// What is known of copies that were sent before.
     pub copies: Copies,
     /// Takes what stays where it is, a line each.
@@ -77,17 +73,19 @@ enum Verdict<'a> {
     Stays(&'static str),
     /// It is copied, and the old one may go.
     IsCopied,
-    /// The old one and the new one: it is copied if they have the same content.
+    /// It is copied if these two have the same content: the old one, and that of the new name.
     Compare(&'a ObjectInfo, &'a ObjectInfo),
     /// It is to be copied.
     Copy(&'a ObjectInfo, Condition),
 }
 
-/// How one request ended.
+/// How the copy of an object ended, or its comparison; objects by their places in the record.
 enum Ended {
-    /// As it should.
-    Well,
-    /// Somebody changed something: both folders are looked at again.
+    /// It is copied, and the old one may go.
+    IsCopied(usize),
+    /// The new name has other bytes.
+    Stays(usize),
+    /// Somebody changed something meanwhile: both folders are looked at again.
     Otherwise,
 }
 
@@ -96,7 +94,7 @@ impl Move<'_> {
     ///
     /// # Errors
     /// What the store said; `Broken` where somebody else changes the folders again and again.
-    pub async fn run(&mut self, mut seen: Option<(Found, Found)>) -> Result<Outcome, Fault> {
+    pub async fn run(&self, mut seen: Option<(Found, Found)>) -> Result<Outcome, Fault> {
         for round in 0..ROUNDS {
             if round > 0 {
                 tokio::time::sleep(FIRST_PAUSE * (1 << (round - 1))).await;
@@ -104,10 +102,9 @@ impl Move<'_> {
             let (from, to) = match seen.take() {
                 Some(seen) => seen,
                 None => {
-                    let Some(info) = self.ways.store.find(self.key).await? else {
+                    if self.ways.store.find(self.key).await?.is_none() {
                         return Ok(Outcome::Elsewhere);
-                    };
-                    self.written = Some(info.modified);
+                    }
                     (
                         list(self.ways, &self.from("")).await?,
                         list(self.ways, &self.to("")).await?,
@@ -138,58 +135,51 @@ impl Move<'_> {
 
     async fn round(&self, from: &Found, to: &Found) -> Result<Round, Fault> {
         self.make_room(to).await?;
+        let objects = &self.record.objects;
         let (mut copied, mut stay) = (Vec::new(), Vec::new());
-        let mut tasks = JoinSet::new();
-        let mut is_whole = true;
-        for object in &self.record.objects {
-            let mut verdict = self.judge(object, from.get(&object.key), to.get(&object.key));
-            if let Verdict::Compare(old, new) = verdict {
-                verdict = self.compare(object, old, new).await?;
-            }
-            match verdict {
+        let mut tasks = SideBySide::new(&self.ways.runtime);
+        for (index, object) in objects.iter().enumerate() {
+            match self.judge(object, from.get(&object.key), to.get(&object.key)) {
                 Verdict::Done => {}
-                Verdict::Stays(why) => {
-                    let (from, to) = (self.from(&object.key), self.to(&object.key));
-                    stay.push(format!("`{from}` was not moved to `{to}`: {why}"));
-                }
+                Verdict::Stays(why) => stay.push(self.stays(object, why)),
                 Verdict::IsCopied => copied.push(object),
-                // One of the two changed meanwhile: both folders are looked at again.
-                Verdict::Compare(..) => is_whole = false,
-                Verdict::Copy(info, when) => {
-                    self.start_copy(&mut tasks, object, info.clone(), when);
-                    copied.push(object);
-                }
+                Verdict::Compare(old, new) => tasks.begin(self.compare(index, old, new)).await?,
+                Verdict::Copy(info, when) => tasks.begin(self.copy(index, info, when)).await?,
             }
-            is_whole &= take(&mut tasks, SIDE_BY_SIDE).await?;
         }
-        let mut objects = self.record.objects.iter();
-        let has_moved = !copied.is_empty() || objects.any(|object| to.contains_key(&object.key));
-        if !(take(&mut tasks, 1).await? && is_whole) {
-            return Ok(Round {
-                is_done: false,
-                has_moved,
-                stay,
-            });
+        let mut is_whole = true;
+        for ended in tasks.end().await? {
+            match ended {
+                Ended::IsCopied(index) => copied.push(&objects[index]),
+                Ended::Stays(index) => stay.push(self.stays(&objects[index], TAKEN)),
+                Ended::Otherwise => is_whole = false,
+            }
         }
-        for object in copied {
-            let (ways, key) = (self.ways.clone(), self.from(&object.key));
-            let etag = ETag::new(&object.etag);
-            let remove = async move {
-                let is_gone = delete_same(&ways, &key, &etag).await?;
-                Ok(if is_gone {
-                    Ended::Well
-                } else {
-                    Ended::Otherwise
-                })
-            };
-            tasks.spawn_on(remove, &self.ways.runtime);
-            is_whole &= take(&mut tasks, SIDE_BY_SIDE).await?;
-        }
+        stay.sort();
+        let is_there = |object: &Moved| to.contains_key(&object.key);
+        let has_moved = !copied.is_empty() || objects.iter().any(is_there);
         Ok(Round {
-            is_done: take(&mut tasks, 1).await? && is_whole,
+            is_done: is_whole && self.remove(&copied).await?,
             has_moved,
             stay,
         })
+    }
+
+    /// Removes old ones that are copied; whether none is left.
+    async fn remove(&self, copied: &[&Moved]) -> Result<bool, StoreError> {
+        let mut tasks = SideBySide::new(&self.ways.runtime);
+        for object in copied {
+            let (ways, key) = (self.ways.clone(), self.from(&object.key));
+            let etag = ETag::new(&object.etag);
+            let remove = async move { delete_same(&ways, &key, &etag).await };
+            tasks.begin(remove).await?;
+        }
+        Ok(tasks.end().await?.into_iter().all(|is_gone| is_gone))
+    }
+
+    fn stays(&self, object: &Moved, why: &str) -> String {
+        let (from, to) = (self.from(&object.key), self.to(&object.key));
+        format!("`{from}` was not moved to `{to}`: {why}")
     }
 
     /// Removes what an empty folder has that is replaced.
@@ -228,86 +218,61 @@ impl Move<'_> {
             // A copy can have an entity tag of its own.
             Some(to) => match self.copies.is_copy(object, &to.etag) {
                 IsCopy::Yes => Verdict::IsCopied,
-                IsCopy::Unanswered => Verdict::Compare(from, to),
-                IsCopy::Perhaps if self.may_be_copy(object, to) => Verdict::IsCopied,
-                IsCopy::Perhaps | IsCopy::No => Verdict::Stays(TAKEN),
+                IsCopy::Unknown => Verdict::Compare(from, to),
+                IsCopy::No => Verdict::Stays(TAKEN),
             },
         }
     }
 
-    /// The answer to a copy was lost. An object with the same bytes counts as the copy: whoever
-    /// wrote it, no bytes are lost when the old one goes.
-    async fn compare<'b>(
+    /// Nobody here heard the answer to a copy. An object with the same bytes counts as the copy:
+    /// whoever wrote it, no bytes are lost when the old one goes.
+    fn compare(
         &self,
-        object: &Moved,
-        old: &'b ObjectInfo,
-        new: &'b ObjectInfo,
-    ) -> Result<Verdict<'b>, StoreError> {
-        let (from, to) = (self.from(&object.key), self.to(&object.key));
-        let source = |key, info| Source { key, info };
-        match has_same_content(self.ways, source(&from, old), source(&to, new)).await {
-            Ok(is_copy) => {
-                self.copies.compared(&object.key, &new.etag, is_copy);
-                Ok(if is_copy {
-                    Verdict::IsCopied
-                } else {
-                    Verdict::Stays(TAKEN)
-                })
-            }
-            Err(error) if is_otherwise(&error) => Ok(Verdict::Compare(old, new)),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn may_be_copy(&self, object: &Moved, to: &ObjectInfo) -> bool {
-        let is_since = |written| seconds(to.modified) >= seconds(written);
-        to.size_bytes == object.size_bytes && self.written.is_some_and(is_since)
-    }
-
-    fn start_copy(&self, tasks: &mut Tasks, object: &Moved, info: ObjectInfo, when: Condition) {
-        let (ways, from, to) = (
-            self.ways.clone(),
-            self.from(&object.key),
-            self.to(&object.key),
-        );
-        let (copies, object_key) = (self.copies.clone(), object.key.clone());
-        let is_alone = copies.send(object);
-        let copy = async move {
-            let source = Source {
-                key: &from,
-                info: &info,
-            };
-            let answer = copy_by_content(&ways, source, &to, &when).await;
-            copies.answered(&object_key, &info.etag, is_alone, &answer);
-            match answer {
-                Ok(_) => Ok(Ended::Well),
+        index: usize,
+        old: &ObjectInfo,
+        new: &ObjectInfo,
+    ) -> impl Future<Output = Result<Ended, StoreError>> + use<> {
+        let object = &self.record.objects[index];
+        let (ways, copies, key) = (self.ways.clone(), self.copies.clone(), object.key.clone());
+        let (from, to) = (self.from(&key), self.to(&key));
+        let (old, new) = (old.clone(), new.clone());
+        async move {
+            let (one, other) = (Source::new(&from, &old), Source::new(&to, &new));
+            match has_same_content(&ways, one, other).await {
+                Ok(is_copy) => {
+                    copies.compared(&key, &new.etag, is_copy);
+                    Ok(if is_copy {
+                        Ended::IsCopied(index)
+                    } else {
+                        Ended::Stays(index)
+                    })
+                }
                 Err(error) if is_otherwise(&error) => Ok(Ended::Otherwise),
                 Err(error) => Err(error),
             }
-        };
-        tasks.spawn_on(copy, &self.ways.runtime);
-    }
-}
-
-/// Some stores say in listings alone when within a second something was written.
-fn seconds(at: SystemTime) -> u64 {
-    at.duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
-}
-
-type Tasks = JoinSet<Result<Ended, StoreError>>;
-
-/// Waits until fewer than `limit` requests are under way; whether all ended as they should.
-async fn take(tasks: &mut Tasks, limit: usize) -> Result<bool, StoreError> {
-    let mut is_well = true;
-    while tasks.len() >= limit {
-        match tasks.join_next().await {
-            Some(Ok(ended)) => is_well &= matches!(ended?, Ended::Well),
-            Some(Err(_)) => return Err(mount_ends("CopyObject", "")),
-            None => break,
         }
     }
-    Ok(is_well)
+
+    fn copy(
+        &self,
+        index: usize,
+        info: &ObjectInfo,
+        when: Condition,
+    ) -> impl Future<Output = Result<Ended, StoreError>> + use<> {
+        let object = &self.record.objects[index];
+        let (ways, copies, key) = (self.ways.clone(), self.copies.clone(), object.key.clone());
+        let (from, to, info) = (self.from(&key), self.to(&key), info.clone());
+        let is_alone = copies.send(object);
+        async move {
+            let answer = copy_by_content(&ways, Source::new(&from, &info), &to, &when).await;
+            copies.answered(&key, &info.etag, is_alone, &answer);
+            match answer {
+                Ok(_) => Ok(Ended::IsCopied(index)),
+                Err(error) if is_otherwise(&error) => Ok(Ended::Otherwise),
+                Err(error) => Err(error),
+            }
+        }
+    }
 }
 
 /// All that a folder holds, by keys without its prefix.

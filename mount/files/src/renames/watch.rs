@@ -28,6 +28,8 @@ struct Seen {
     since: Instant,
     /// It cannot be finished by this mount.
     is_strange: bool,
+    /// What this mount found out of its copies when it tried before.
+    copies: Copies,
 }
 
 type All = HashMap<String, Seen>;
@@ -87,13 +89,14 @@ impl Renames {
                 holder: holder.clone(),
                 since: Instant::now(),
                 is_strange: false,
+                copies: Copies::of_other(),
             });
             if (&now.record, &now.holder) != (&info.etag, &holder) {
                 (now.record, now.holder) = (info.etag.clone(), holder.clone());
                 now.since = Instant::now();
             }
             if !now.is_strange && now.since.elapsed() >= patience {
-                match self.finish_other(id, holder).await {
+                match self.finish_other(id, holder, &now.copies).await {
                     Ok(is_strange) => now.is_strange = is_strange,
                     Err(fault) => first_fault = first_fault.or(Some(fault)),
                 }
@@ -109,7 +112,12 @@ impl Renames {
     }
 
     /// Finishes another mount's rename; whether it is one that this mount does not understand.
-    async fn finish_other(&self, id: &str, holder: Option<ETag>) -> Result<bool, Fault> {
+    async fn finish_other(
+        &self,
+        id: &str,
+        holder: Option<ETag>,
+        copies: &Copies,
+    ) -> Result<bool, Fault> {
         let key = self.key(id);
         let times = self.state().times;
         // Nothing is written beside what is no record.
@@ -133,8 +141,7 @@ impl Renames {
                 prefix: &self.prefix,
                 record: &record,
                 key: &key,
-                written: None,
-                copies: Copies::of_other(),
+                copies: copies.clone(),
                 tell: self.tell,
             };
             finish(moving, &mut hold, &times).await?;

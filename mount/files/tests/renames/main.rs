@@ -3,6 +3,7 @@
 //! there, the old folder or the new one exists, complete. The records are those that
 //! docs/mount-names.md specifies.
 
+mod contents;
 mod holds;
 mod overlaps;
 mod records;
