@@ -164,7 +164,10 @@ fn whoever_sleeps_hears_of_a_message_that_comes_in_through_the_connected_socket(
         let value = 1 + sides[0].posted;
         sides[0].post(&number(value));
         let descriptor = sides[1].transport.wait_fd().expect("sockets have one");
-        assert!(wait_readable(descriptor, 500), "after {awake} round trips");
+        assert!(
+            wait_readable(descriptor, 10_000),
+            "after {awake} round trips"
+        );
         sides[1].transport.after_sleep();
         run(&mut sides, 1, value);
         assert_eq!(sides[1].first_bytes(), value);

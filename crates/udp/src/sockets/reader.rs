@@ -162,21 +162,26 @@ impl Reader {
                 look @ Look::At(index) if index < self.sockets.count() => look,
                 _ => Look::Everywhere,
             };
-            let count = match look {
+            let found = match look {
                 Look::At(index) => self.receive_expected(index, visit),
                 Look::Everywhere => self.receive_from_all(visit),
             };
-            if count == 0 {
+            if found.joined_count == 0 {
                 is_first = false;
                 continue;
             }
             if !is_first {
                 self.polling.on_vain();
             }
+            let count = found.datagram_count;
+            // A stranger's datagram does not end an absence unheard.
             if self.polling.comes_back(self.found_ns) {
                 return count + self.receive_after_absence(look, visit);
             }
-            return count;
+            if count > 0 {
+                return count;
+            }
+            is_first = false;
         }
         self.polling.on_vain();
         0
@@ -184,10 +189,10 @@ impl Reader {
 
     /// Receives one datagram, or joined ones, where the last ones came in. Fast path.
     #[inline]
-    fn receive_expected(&mut self, index: usize, visit: &mut impl Visit) -> usize {
+    fn receive_expected(&mut self, index: usize, visit: &mut impl Visit) -> Found {
         self.leaves = true;
         if index == PORT_COUNT && self.sockets.connected_polling.expects_one() {
-            return self.receive_one_connected(visit).unwrap_or(0);
+            return Found::single(self.receive_one_connected(visit));
         }
         let found = if index == PORT_COUNT {
             self.receive_connected(visit)
@@ -195,7 +200,7 @@ impl Reader {
             self.receive_from(index, ReceiveBatch::receive_one, visit)
         };
         self.polling.after_one(found.arrival_count());
-        found.datagram_count
+        found
     }
 
     /// Receives what this look, the first one after an absence, has not read: more may have come
@@ -211,7 +216,7 @@ impl Reader {
             total += self.receive_rest_connected(visit).datagram_count;
         }
         if look != Look::Everywhere {
-            total += self.receive_from_ports(visit);
+            total += self.receive_from_ports(visit).datagram_count;
         }
         total
     }
@@ -223,27 +228,27 @@ impl Reader {
             if !std::mem::take(&mut self.leaves) {
                 break;
             }
-            total += self.receive_from_all(visit);
+            total += self.receive_from_all(visit).datagram_count;
         }
         total
     }
 
     /// Receives from every socket in which something waits.
-    fn receive_from_all(&mut self, visit: &mut impl Visit) -> usize {
-        let mut total = 0;
+    fn receive_from_all(&mut self, visit: &mut impl Visit) -> Found {
+        let mut total = Found::default();
         if self.sockets.connected_polling.exists() {
-            let found = self.receive_connected(visit);
-            self.polling.found(PORT_COUNT, found.joined_count);
-            total = found.datagram_count;
+            total = self.receive_connected(visit);
+            self.polling.found(PORT_COUNT, total.arrival_count());
             // There may be another one behind it.
-            self.leaves |= total > 0;
+            self.leaves |= total.joined_count > 0;
         }
-        total + self.receive_from_ports(visit)
+        total.add(&self.receive_from_ports(visit));
+        total
     }
 
     /// The same but for the connected one.
-    fn receive_from_ports(&mut self, visit: &mut impl Visit) -> usize {
-        let mut total = 0;
+    fn receive_from_ports(&mut self, visit: &mut impl Visit) -> Found {
+        let mut total = Found::default();
         let mut left_bytes = LOOK_BYTES;
         let mut found = [0; READABLE_LIMIT];
         self.call_count += 1;
@@ -257,7 +262,7 @@ impl Reader {
                 let found = self.receive_waiting(index, most_bytes, visit);
                 self.polling.found(index, found.arrival_count());
                 left_bytes = left_bytes.saturating_sub(found.cost_bytes());
-                total += found.datagram_count;
+                total.add(&found);
             }
         }
         total

@@ -62,6 +62,16 @@ fn eight_with(settings: &Settings) -> (Reader, Vec<SocketAddr>) {
     (Reader::new(sockets, authentication, 1), addresses)
 }
 
+fn with_key() -> Settings {
+    Settings {
+        trust: Some(Trust {
+            job_key: Some(JobKey::generate().expect("random numbers")),
+            ..Trust::default()
+        }),
+        ..Settings::default()
+    }
+}
+
 /// Looks once; answers how many datagrams were let in.
 fn receive(reader: &mut Reader) -> usize {
     let mut count = 0;
@@ -144,13 +154,7 @@ fn what_was_joined_before_single_datagrams_will_do_again_is_still_taken_apart() 
 /// not fill the buffers; but he does not decide where the next look is.
 #[test]
 fn strangers_neither_stay_in_the_way_nor_decide_where_the_next_look_is() {
-    let settings = Settings {
-        trust: Some(Trust {
-            job_key: Some(JobKey::generate().expect("random numbers")),
-            ..Trust::default()
-        }),
-        ..Settings::default()
-    };
+    let settings = with_key();
     let stranger = local();
     let piece = (0..=u8::MAX).find(|first| Piece::is_one(&[*first]));
     for bytes in [vec![7], vec![piece.expect("a mark")]] {
@@ -221,6 +225,24 @@ fn who_comes_back_reads_what_has_come_meanwhile_although_one_datagram_was_expect
             assert_eq!(receive(&mut reader), expected, "connected: {connects}");
         }
     }
+}
+
+#[test]
+fn a_strangers_datagram_hides_nothing_from_who_comes_back() {
+    let stranger = local();
+    let (mut reader, addresses) = eight_with(&with_key());
+    for _ in 0..6 {
+        reader.polling.found(0, 1);
+    }
+    assert_eq!(reader.polling.next(), Look::At(0));
+    for to in &addresses[..2] {
+        for _ in 0..WAITING_COUNT {
+            send(&stranger, *to, 1);
+        }
+    }
+    looked_at(&mut reader, Instant(1));
+    assert_eq!(receive(&mut reader), 0);
+    assert_eq!(reader.turned_away(), 2 * WAITING_COUNT as u64);
 }
 
 /// What one waits longer than the next would else count as the network's.
