@@ -113,7 +113,9 @@ fn is_ours(path: &Path) -> bool {
 
 /// The source of the last mount on a folder, from proc(5)'s mountinfo.
 fn source_at(path: &Path) -> Option<String> {
-    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    // Other mounts' folders need not be UTF-8.
+    let table = fs::read("/proc/self/mountinfo").ok()?;
+    let table = String::from_utf8_lossy(&table);
     let path = path.to_str()?;
     let mut sources = table.lines().rev().filter_map(|line| {
         let (mount, origin) = line.split_once(" - ")?;

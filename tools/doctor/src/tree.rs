@@ -31,7 +31,7 @@ impl Tree {
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let path = path.as_ref();
         let inside = path.strip_prefix("/").unwrap_or(path);
-        std::fs::read_to_string(self.root.join(inside))
+        weft_os::proc_text::read(self.root.join(inside))
             .ok()
             .map(|text| text.trim().to_owned())
     }
