@@ -107,7 +107,11 @@ fn mount_that_takes_a_rename_over_compares_nothing_twice_if_it_must_try_again() 
         .faults()
         .fail_key(Operation::Get, "p/b/x", Failure::Busy);
     let mount = Mount::of(&store);
-    mount.files.finish_renames(TIMES);
+    let times = Times {
+        patience: PATIENCE,
+        ..CALM_TIMES
+    };
+    mount.files.finish_renames(times);
     wait_for("the record is left", || !has_records(&store));
     assert_eq!(store.keys(), ["p/b/x", "p/b/y"]);
     let got = store.faults().got_bytes();
@@ -124,10 +128,18 @@ fn of_a_dead_mounts_rename_an_object_of_the_same_length_is_the_copy_by_its_conte
             store.plant("p/a/x", OLD);
             store.plant("p/a/y", "another");
             let mount = Mount::of(&store);
-            // It dies when x is copied.
+            // It dies when x is copied, and y not yet.
+            let (dead, died) = tokio::sync::oneshot::channel();
             let going = Arc::clone(&store);
-            let go = async move { going.faults().away_after(0, true) };
+            let go = async move {
+                going.faults().away_after(0, true);
+                let _ = dead.send(());
+            };
             store.faults().before_key(Operation::Copy, "p/b/x", go);
+            let wait = async move {
+                let _ = died.await;
+            };
+            store.faults().before_key(Operation::Copy, "p/b/y", wait);
             assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
             store.plant("p/b/x", body);
             recover(&store, mount);
