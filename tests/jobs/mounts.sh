@@ -45,7 +45,7 @@ else
     # Like weft and submit, with buckets.
     weft_mounting() { timeout -k 5 90 "$mounting" "$@"; }
     mounted() {
-        id=$(weft_mounting submit -t 2 "${plain[@]}" --mount "s3://data/p:$work/bucket" "$@" \
+        id=$(weft_mounting submit -t 5 "${plain[@]}" --mount "s3://data/p:$work/bucket" "$@" \
             2>"$work/said")
     }
 

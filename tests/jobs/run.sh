@@ -18,8 +18,7 @@ ROOT=$PWD
 # what others do is not; nothing of the suite can outlive it.
 if [ "$(id -u)" = 0 ] && [ -z "${OWN_SPACE:-}" ] &&
     unshare -mipf --mount-proc true 2>/dev/null; then
-    limit_s=${LIMIT_S:-600}
-    [[ " $* " != *' many '* ]] || limit_s=1200
+    limit_s=${LIMIT_S:-1200}
     export OWN_SPACE
     OWN_SPACE=$(mktemp -d)
     # shellcheck disable=SC2016 # the inner shell expands
@@ -97,7 +96,7 @@ mkdir "$work/here"
 cd "$work/here" || exit
 
 # submit OPTIONS...: sets `id`; what weft submit said is in $work/said, and shown if it failed.
-submit() { id=$(weft submit -t 2 "$@" 2>"$work/said") || { cp "$work/said" "$work/out"; false; }; }
+submit() { id=$(weft submit -t 5 "$@" 2>"$work/said") || { cp "$work/said" "$work/out"; false; }; }
 
 # state_of JOB: its state, in weft's words.
 state_of() { weft jobs --json "$1" | sed -n 's/.*"state": "\(.*\)",/\1/p'; }

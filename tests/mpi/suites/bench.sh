@@ -245,7 +245,7 @@ bench_suite() {
     fi
     # Not with MPICH, whose own files in shared memory stay behind when a rank is killed.
     if mpi_is_here debian-openmpi 'a killed job'; then
-        run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job
+        run_case 'bench keeps the rows of a killed job' 120 bench_keeps_rows_of_a_killed_job
     fi
 }
 
