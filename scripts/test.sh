@@ -121,10 +121,10 @@ show_beside() {
 # The suites of one line run one after another. What they wait for only says that something hangs;
 # loom and the sanitizers compute. All lines end long before tests/mpi, which looks for files that
 # a job left in /dev/shm.
+# The testbed and the mount ask for more processor than others (nice): one follows the other.
 beside=(
-    'tests/testbed/run.sh'
-    'tests/jobs/run.sh tests/mount/run.sh'
-    'tests/loom/run.sh tests/sanitizers/run.sh'
+    'tests/testbed/run.sh tests/mount/run.sh'
+    'tests/jobs/run.sh tests/loom/run.sh tests/sanitizers/run.sh'
 )
 alone=(tests/compare/run.sh tests/instructions/run.sh)
 # shellcheck disable=SC2086 # several suites, meant to be split
