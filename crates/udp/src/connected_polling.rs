@@ -52,6 +52,8 @@ pub(crate) struct ConnectedPolling {
     /// The last call came from who waits for nothing else.
     undisturbed: bool,
     awake_calls: u32,
+    /// Somebody sleeps on the wait set, while other threads may make progress.
+    asleep: bool,
 }
 
 impl ConnectedPolling {
@@ -60,6 +62,7 @@ impl ConnectedPolling {
         *self = Self {
             exists: true,
             undisturbed: self.undisturbed,
+            asleep: self.asleep,
             ..Self::default()
         };
     }
@@ -68,6 +71,7 @@ impl ConnectedPolling {
     pub(crate) fn end(&mut self) {
         *self = Self {
             undisturbed: self.undisturbed,
+            asleep: self.asleep,
             ..Self::default()
         };
     }
@@ -183,7 +187,18 @@ impl ConnectedPolling {
     /// Somebody goes to sleep; whether the wait set must be given the socket.
     pub(crate) fn on_sleep(&mut self) -> bool {
         self.awake_calls = 0;
+        self.asleep = true;
         self.exists && !std::mem::replace(&mut self.watched, true)
+    }
+
+    /// Whether somebody sleeps on the wait set.
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.asleep
+    }
+
+    /// Nobody sleeps any more.
+    pub(crate) fn on_wake(&mut self) {
+        self.asleep = false;
     }
 
     /// A call of progress; whether the socket should leave the wait set. Fast path.
@@ -192,8 +207,9 @@ impl ConnectedPolling {
         if !self.watched {
             return false;
         }
-        self.awake_calls += 1;
-        let leaves = self.awake_calls > AWAKE_CALLS;
+        self.awake_calls = self.awake_calls.saturating_add(1);
+        // Another thread's calls do not take it from one that sleeps.
+        let leaves = self.awake_calls > AWAKE_CALLS && !self.asleep;
         if leaves {
             self.watched = false;
         }
@@ -298,6 +314,11 @@ mod tests {
         for _ in 0..2 {
             assert!(polling.on_sleep());
             assert!(!polling.on_sleep(), "it is there already");
+            let others = 2 * AWAKE_CALLS;
+            assert!((0..others).all(|_| !polling.on_call()), "it sleeps still");
+            // The end of a sleep is told like another one.
+            assert!(!polling.on_sleep());
+            polling.on_wake();
             assert_eq!((0..AWAKE_CALLS).filter(|_| polling.on_call()).count(), 0);
             assert!(polling.on_call());
             assert!(!polling.on_call());

@@ -113,6 +113,11 @@ pub trait Ports: Sized {
     /// `with_room`: also until datagrams can leave.
     fn before_sleep(&mut self, until_ns: Option<Instant>, with_room: bool);
 
+    /// Nobody sleeps on the descriptor any more.
+    fn after_sleep(&mut self) {
+        self.before_sleep(None, false);
+    }
+
     /// From now on heartbeats are answered while the program computes (srd-protocol 13.6). Setup;
     /// nothing the second time.
     fn answer_heartbeats(&mut self) {}

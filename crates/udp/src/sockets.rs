@@ -393,6 +393,11 @@ impl Ports for SocketPorts {
         }
     }
 
+    fn after_sleep(&mut self) {
+        self.before_sleep(None, false);
+        self.reader.sockets.on_wake();
+    }
+
     fn counts(&self) -> PortCounts {
         PortCounts {
             send_calls: self.send_call_count,

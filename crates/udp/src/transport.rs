@@ -314,7 +314,7 @@ impl<P: Ports> Transport<P> {
     /// Ends the announcement of a sleep.
     pub fn after_sleep(&mut self) {
         self.sleeps_until_ns = None;
-        self.ports.before_sleep(None, false);
+        self.ports.after_sleep();
     }
 
     /// Sends what is owed, for a short while, and says farewell. What arrives meanwhile is taken,

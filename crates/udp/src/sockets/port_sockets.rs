@@ -117,6 +117,11 @@ impl PortSockets {
         }
     }
 
+    /// Nobody sleeps on it any more.
+    pub(super) fn on_wake(&mut self) {
+        self.connected_polling.on_wake();
+    }
+
     /// Counts a datagram that leaves on its own; gives its path the connected socket when it is
     /// time.
     #[inline]
@@ -145,6 +150,9 @@ impl PortSockets {
         self.all.push(socket);
         self.path.settle(index, to);
         self.connected_polling.begin();
+        if self.connected_polling.is_asleep() {
+            self.on_sleep();
+        }
     }
 
     /// Several datagrams at a time come through the connected socket: from now on the kernel joins

@@ -245,6 +245,40 @@ fn a_strangers_datagram_hides_nothing_from_who_comes_back() {
     assert_eq!(reader.turned_away(), 2 * WAITING_COUNT as u64);
 }
 
+/// One thread sleeps on the wait set, and others make progress: neither their calls nor a socket
+/// that they make keep a datagram from the one that sleeps.
+#[test]
+fn whoever_sleeps_is_woken_by_the_connected_socket_whatever_other_threads_do_meanwhile() {
+    for is_made_first in [true, false] {
+        let far = local();
+        let (mut reader, addresses) = eight();
+        let way = far.local_address().expect("address");
+        if is_made_first {
+            reader.sockets.settle(0, way);
+        }
+        reader.sockets.on_sleep();
+        if !is_made_first {
+            reader.sockets.settle(0, way);
+        }
+        for _ in 0..200 {
+            assert_eq!(receive(&mut reader), 0);
+        }
+        send(&far, addresses[0], 1);
+        let descriptor = reader.sockets.wait_set.descriptor();
+        assert!(wait_readable(descriptor, 10_000), "first: {is_made_first}");
+        assert_eq!(receive(&mut reader), 1);
+        reader.sockets.on_wake();
+        for _ in 0..200 {
+            receive(&mut reader);
+        }
+        send(&far, addresses[0], 1);
+        assert!(
+            !wait_readable(descriptor, 0),
+            "while nobody sleeps it is in no wait set"
+        );
+    }
+}
+
 /// What one waits longer than the next would else count as the network's.
 #[test]
 fn of_several_datagrams_that_waited_in_the_connected_socket_each_has_a_wait_of_its_own() {
