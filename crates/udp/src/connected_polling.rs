@@ -10,6 +10,8 @@
 //! sleeps.
 
 use weft_srd::{Instant, Nanos};
+
+use crate::last_look::LastLook;
 /// A datagram found within this time of a look that found nothing has not waited. Chosen: a fifth
 /// of the delay that is aimed at.
 const FRESH_NS: Nanos = Nanos(5_000);
@@ -42,9 +44,8 @@ pub(crate) struct ConnectedPolling {
     single_count: u32,
     /// The wait set has it.
     watched: bool,
-    /// When it was empty last; a look in vain waits for the next reading of the clock.
-    emptied_ns: Instant,
-    found_nothing: bool,
+    /// When it was empty last.
+    emptied: LastLook,
     /// Datagrams in a row.
     row_count: u32,
     /// Looks for an answer that are left.
@@ -146,17 +147,14 @@ impl ConnectedPolling {
     /// A look in vain.
     #[inline]
     pub(crate) fn on_empty(&mut self) {
-        self.found_nothing = true;
+        self.emptied.on_vain();
         self.row_count = 0;
     }
 
     /// The clock was read.
     #[inline]
     pub(crate) fn on_clock(&mut self, now_ns: Instant) {
-        if self.found_nothing {
-            self.found_nothing = false;
-            self.emptied_ns = now_ns;
-        }
+        self.emptied.on_clock(now_ns);
     }
 
     /// Something was found; answers whether it may have waited.
@@ -164,8 +162,7 @@ impl ConnectedPolling {
     pub(crate) fn on_found(&mut self, now_ns: Instant) -> bool {
         self.row_count += 1;
         self.answer_looks = 0;
-        // A look in vain since then was later than the last reading of the clock.
-        !std::mem::take(&mut self.found_nothing) && now_ns > self.emptied_ns + FRESH_NS
+        self.emptied.was_longer_ago(now_ns, FRESH_NS)
     }
 
     /// Whether one datagram is expected, as most often.

@@ -36,9 +36,9 @@
 //! - `driver`: between owner and machine; `holding`: when a payload is copied; `outbox`: datagrams
 //!   that wait to leave; `host_probe`: whether the hosts of silent remotes live
 //! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
-//!   what one call sends; `polling`, `connected`, `connected_polling`: which socket is read, and
-//!   how; `authentication`: tags and seals, out and in; `cutting`, `joining`: packets longer than a
-//!   datagram; `heartbeats`; `local_addresses`
+//!   what one call sends; `polling`, `connected`, `connected_polling`, `last_look`: which socket is
+//!   read, and how; `authentication`: tags and seals, out and in; `cutting`, `joining`: packets
+//!   longer than a datagram; `heartbeats`; `local_addresses`
 //! - [`ports`]: what the driver asks of them; `sends`, `arrivals`, `own`, `remotes`: payloads,
 //!   landings, messages to ourselves, numbers of remotes; [`settings`], [`statistics`]
 #![forbid(unsafe_code)]
@@ -54,6 +54,7 @@ mod heartbeats;
 mod holding;
 mod host_probe;
 mod joining;
+mod last_look;
 mod local_addresses;
 mod outbox;
 mod own;

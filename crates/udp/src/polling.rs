@@ -8,6 +8,8 @@
 
 use weft_srd::{Instant, Nanos};
 
+use crate::last_look::LastLook;
+
 /// Rounds with arrivals in the same socket alone, after which it is looked into alone. Chosen.
 const ALONE_AFTER: u32 = 4;
 /// Looks into one socket between two looks around. Chosen: a datagram in another one waits for a
@@ -38,9 +40,7 @@ pub(crate) struct SocketPolling {
     /// Times in a row that something was found in `last`, and nowhere else.
     alone_count: u32,
     looks: u32,
-    /// When somebody looked last; a look in vain waits for the next reading of the clock.
-    looked_ns: Instant,
-    found_nothing: bool,
+    last_look: LastLook,
 }
 
 impl SocketPolling {
@@ -58,23 +58,21 @@ impl SocketPolling {
     /// A look in vain.
     #[inline]
     pub(crate) fn on_vain(&mut self) {
-        self.found_nothing = true;
+        self.last_look.on_vain();
     }
 
     /// The clock was read.
     #[inline]
     pub(crate) fn on_clock(&mut self, now_ns: Instant) {
-        if std::mem::take(&mut self.found_nothing) {
-            self.looked_ns = now_ns;
-        }
+        self.last_look.on_clock(now_ns);
     }
 
     /// A look has found something; answers whether it is the first one after an absence. Fast path.
     #[inline]
     pub(crate) fn comes_back(&mut self, now_ns: Instant) -> bool {
-        let before_ns = std::mem::replace(&mut self.looked_ns, now_ns);
-        // A look in vain since then was later than the last reading of the clock.
-        !std::mem::take(&mut self.found_nothing) && now_ns > before_ns + AWAY_NS
+        let is_back = self.last_look.was_longer_ago(now_ns, AWAY_NS);
+        self.last_look.on_look(now_ns);
+        is_back
     }
 
     /// What a look into the one socket found.

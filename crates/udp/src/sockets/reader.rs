@@ -156,7 +156,6 @@ impl Reader {
     /// Looks where something is expected. Fast path.
     #[inline]
     fn look(&mut self, visit: &mut impl Visit) -> usize {
-        let mut is_first = true;
         for _ in 0..self.sockets.connected_polling.looks() {
             let look = match self.polling.next() {
                 look @ Look::At(index) if index < self.sockets.count() => look,
@@ -166,24 +165,16 @@ impl Reader {
                 Look::At(index) => self.receive_expected(index, visit),
                 Look::Everywhere => self.receive_from_all(visit),
             };
-            if found.joined_count == 0 {
-                is_first = false;
-                continue;
-            }
-            if !is_first {
-                self.polling.on_vain();
-            }
             let count = found.datagram_count;
             // A stranger's datagram does not end an absence unheard.
-            if self.polling.comes_back(self.found_ns) {
+            if found.joined_count > 0 && self.polling.comes_back(self.found_ns) {
                 return count + self.receive_after_absence(look, visit);
             }
             if count > 0 {
                 return count;
             }
-            is_first = false;
+            self.polling.on_vain();
         }
-        self.polling.on_vain();
         0
     }
 
