@@ -105,11 +105,7 @@ start_lane() {
     started+=($!)
 }
 
-# show_lane SCRIPT...: what they printed, once they have ended.
-show_lane() {
-    local suite
-    for suite; do show_beside "$suite"; done
-}
+# show_beside SCRIPT: what it printed, once its lane has ended.
 show_beside() {
     local status=unknown seconds=0 computed=0
     printf -- '-- %s, beside the others\n' "$1"
@@ -135,8 +131,7 @@ for suite in tests/*/run.sh; do
 done
 wait "${started[@]}"
 started=()
-# shellcheck disable=SC2086 # as above
-for lane in "${beside[@]}"; do show_lane $lane; done
+for suite in ${beside[*]}; do show_beside "$suite"; done
 for suite in "${alone[@]}"; do run_suite "$suite"; done
 
 mkdir -p report
