@@ -287,8 +287,9 @@ browser_packages=(chromium chromium-driver fonts-dejavu-core)
 openmp_packages=(libomp5-14)
 # Programs in Fortran over Open MPI and Intel MPI.
 fortran_packages=(gfortran)
-# Readers of what `make install` installs.
-install_packages=(man-db environment-modules lmod zsh fish)
+# Readers of what `make install` installs. Not lmod: it cannot be installed beside
+# environment-modules, and apt then installs none of them. packaging/check.sh tries it.
+install_packages=(man-db environment-modules zsh fish)
 
 # Programs that tests compare with or run over Weft: OpenFOAM with its examples (100 MB to fetch,
 # 470 MB, some 20 seconds) and NetPIPE.
