@@ -90,6 +90,9 @@ run_suite() {
     judge "$1" "$status" $((SECONDS - begin)) $((computed - before))
 }
 
+# scripts NAME...: of these suites.
+scripts() { printf 'tests/%s/run.sh\n' "$@"; }
+
 # start_lane SCRIPT...: one after another, beside the rest.
 start_lane() {
     local suite begin computed before=0 status
@@ -115,24 +118,28 @@ show_beside() {
 }
 
 # The suites of one line run one after another. What they wait for only says that something hangs;
-# loom and the sanitizers compute. All lines end long before tests/mpi, which looks for files that
-# a job left in /dev/shm.
-# The testbed and the mount ask for more processor than others (nice): one follows the other.
+# loom, the sanitizers and crash compute, and the soak takes what it gets for three minutes.
+# - The suites with MPIs come first: they must end before tests/mpi, which looks for files that a
+#   job left in /dev/shm.
+# - The testbed and the mount ask for more processor than others (nice): one follows the other.
 beside=(
-    'tests/testbed/run.sh tests/mount/run.sh'
-    'tests/jobs/run.sh tests/loom/run.sh tests/sanitizers/run.sh'
+    'testbed mount'
+    'jobs loom sanitizers crash soak'
 )
-alone=(tests/compare/run.sh tests/instructions/run.sh)
-# shellcheck disable=SC2086 # several suites, meant to be split
-for lane in "${beside[@]}"; do start_lane $lane; done
+alone='compare instructions'
+# shellcheck disable=SC2086 # several names, meant to be split
+for lane in "${beside[@]}"; do start_lane $(scripts $lane); done
 run_cargo
 for suite in tests/*/run.sh; do
-    [[ " ${beside[*]} ${alone[*]} " == *" $suite "* ]] || { [ -x "$suite" ] && run_suite "$suite"; }
+    name=${suite#tests/}
+    [[ " ${beside[*]} $alone " == *" ${name%/run.sh} "* ]] ||
+        { [ -x "$suite" ] && run_suite "$suite"; }
 done
 wait "${started[@]}"
 started=()
-for suite in ${beside[*]}; do show_beside "$suite"; done
-for suite in "${alone[@]}"; do run_suite "$suite"; done
+# shellcheck disable=SC2086 # several names, meant to be split
+for suite in $(scripts ${beside[*]}); do show_beside "$suite"; done
+for suite in $(scripts $alone); do run_suite "$suite"; done
 
 mkdir -p report
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped" |
