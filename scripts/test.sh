@@ -123,8 +123,8 @@ show_beside() {
 #   job left in /dev/shm.
 # - The testbed and the mount ask for more processor than others (nice): one follows the other.
 beside=(
-    'testbed mount'
-    'jobs loom sanitizers crash soak'
+    'testbed mount provider bucket-server'
+    'jobs loom sanitizers crash soak fuzz'
 )
 alone='compare instructions'
 # shellcheck disable=SC2086 # several names, meant to be split
