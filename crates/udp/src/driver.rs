@@ -221,7 +221,6 @@ impl Driver {
                 }
             }
             Incoming::Refused(address) => self.on_refused(now_ns, address),
-            Incoming::TooLong(_) => {}
         }
         events + self.drain(now_ns, owner)
     }

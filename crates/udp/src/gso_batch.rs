@@ -4,7 +4,6 @@
 //! sockets.rs.
 
 use std::io;
-use std::net::SocketAddr;
 
 use weft_memory::{Gather, GatherSpace};
 use weft_os::outbound::{SEGMENT_LIMIT, SEGMENTS_BYTES, SEND_BATCH};
@@ -58,7 +57,6 @@ pub(crate) struct GsoBatch<'s, 'a> {
     gather: Gather<'s, 'a>,
     /// How many datagrams of the batch are done when this one of the gathered is.
     ends: [u8; SEND_BATCH],
-    targets: [Option<SocketAddr>; SEND_BATCH],
     taken_count: usize,
 }
 
@@ -110,7 +108,6 @@ impl<'s, 'a> GsoBatch<'s, 'a> {
         let mut gso_batch = Self {
             gather: space.begin(),
             ends: [0; SEND_BATCH],
-            targets: [None; SEND_BATCH],
             taken_count: 0,
         };
         let (batch, sends) = (source.batch, source.sends);
@@ -171,7 +168,6 @@ impl<'s, 'a> GsoBatch<'s, 'a> {
         }
         self.taken_count += count;
         self.ends[index] = self.taken_count as u8;
-        self.targets[index] = Some(batch[0].to);
     }
 
     /// A long packet, whose pieces go joined.
@@ -192,7 +188,6 @@ impl<'s, 'a> GsoBatch<'s, 'a> {
         }
         self.taken_count += 1;
         self.ends[index] = self.taken_count as u8;
-        self.targets[index] = Some(whole.transmit.to);
     }
 
     /// Gathered datagrams, joined ones counted once.
@@ -209,11 +204,6 @@ impl<'s, 'a> GsoBatch<'s, 'a> {
     pub(crate) fn end(&self, done: usize) -> usize {
         done.checked_sub(1)
             .map_or(0, |last| usize::from(self.ends[last]))
-    }
-
-    /// Where one of them goes.
-    pub(crate) fn target(&self, index: usize) -> SocketAddr {
-        self.targets[index].expect("every gathered datagram has a target")
     }
 
     /// Sends those from the `skip`th on; answers how many were taken. `whole`: nobody may take them

@@ -52,8 +52,6 @@ pub enum Incoming<'a> {
     Datagram(Origin, &'a [u8]),
     /// Nobody has the port that a datagram of ours went to.
     Refused(SocketAddr),
-    /// A datagram to this port was larger than the way there takes.
-    TooLong(SocketAddr),
 }
 
 /// How far a batch got.

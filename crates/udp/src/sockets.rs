@@ -229,10 +229,7 @@ impl SocketPorts {
                     self.joins = false;
                     return (run.end(done), false);
                 }
-                SendFailure::TooLong => {
-                    complaints.push_back(Incoming::TooLong(run.target(done)));
-                    done += 1;
-                }
+                SendFailure::TooLong => done += 1,
                 _ => {
                     // Often the answer to an earlier datagram; then this one can still go.
                     collect_complaints(socket, complaints);

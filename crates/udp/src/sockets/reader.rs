@@ -472,8 +472,7 @@ pub(super) fn collect_complaints(socket: &UdpSocket, complaints: &mut VecDeque<I
     while let Some(complaint) = error_queue::oldest(socket) {
         match complaint {
             Complaint::Refused(to) => complaints.push_back(Incoming::Refused(to)),
-            Complaint::TooLong(to) => complaints.push_back(Incoming::TooLong(to)),
-            Complaint::Unreachable(_) | Complaint::Other => {}
+            Complaint::TooLong(_) | Complaint::Unreachable(_) | Complaint::Other => {}
         }
     }
 }
