@@ -25,13 +25,14 @@ use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
+mod complaints;
 mod one_by_one;
 mod port_sockets;
 mod reader;
 mod waits;
 
 use port_sockets::{PortSockets, open_socket};
-use reader::{Reader, collect_complaints};
+use reader::Reader;
 
 /// What IP and UDP add to a datagram: IPv4 and IPv6.
 const OVERHEAD_BYTES: [u32; 2] = [28, 48];
@@ -232,7 +233,7 @@ impl SocketPorts {
                 SendFailure::TooLong => done += 1,
                 _ => {
                     // Often the answer to an earlier datagram; then this one can still go.
-                    collect_complaints(socket, complaints);
+                    complaints.collect(socket);
                     attempts += 1;
                     if attempts == SEND_ATTEMPTS {
                         attempts = 0;

@@ -2,13 +2,11 @@
 //! Reads the sockets: which one, with which call, and what of it is let in. Called by sockets.rs in
 //! each call of progress; asks polling.rs and connected_polling.rs where to look.
 
-use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use weft_os::clock;
 use weft_os::datagrams::ReceiveBatch;
-use weft_os::error_queue::{self, Complaint};
 use weft_os::sleep::READABLE_LIMIT;
 use weft_os::udp_socket::UdpSocket;
 use weft_srd::{Ecn, Instant, Nanos, Origin, PORT_COUNT, Piece};
@@ -17,6 +15,7 @@ use crate::authentication::PacketAuthentication;
 use crate::joining::{Joined, Joining};
 use crate::polling::{Look, SocketPolling};
 use crate::ports::Incoming;
+use crate::sockets::complaints::Complaints;
 use crate::sockets::port_sockets::PortSockets;
 use crate::sockets::waits::Waits;
 
@@ -99,8 +98,7 @@ pub(super) struct Reader {
     batch: ReceiveBatch,
     polling: SocketPolling,
     waits: Waits,
-    /// Answers to datagrams that were sent earlier.
-    pub(super) complaints: VecDeque<Incoming<'static>>,
+    pub(super) complaints: Complaints,
     /// System calls made.
     pub(super) call_count: u64,
     /// The last look may have left something.
@@ -122,7 +120,7 @@ impl Reader {
             batch: ReceiveBatch::new(SHORT_COUNT, RECEIVE_BYTES),
             polling: SocketPolling::default(),
             waits: Waits::new(),
-            complaints: VecDeque::new(),
+            complaints: Complaints::default(),
             call_count: 0,
             leaves: false,
             found_ns: Instant::START,
@@ -146,7 +144,7 @@ impl Reader {
         self.leaves = false;
         self.sockets.on_progress();
         let mut total = self.look(visit);
-        while let Some(complaint) = self.complaints.pop_front() {
+        while let Some(complaint) = self.complaints.next() {
             visit(Instant(clock::monotonic_ns()), complaint);
             total += 1;
         }
@@ -322,7 +320,7 @@ impl Reader {
                 None
             }
             Err(_) => {
-                collect_complaints(socket, &mut self.complaints);
+                self.complaints.collect(socket);
                 // What waits behind the complaint was not read.
                 self.leaves = true;
                 None
@@ -394,7 +392,7 @@ impl Reader {
         let socket = self.sockets.at(index);
         let is_connected = index == PORT_COUNT;
         let Ok(count) = receive(&mut self.batch, socket) else {
-            collect_complaints(socket, &mut self.complaints);
+            self.complaints.collect(socket);
             self.leaves = true;
             return Found::default();
         };
@@ -464,15 +462,4 @@ fn whole<'d>(
         return Joined::Whole(datagram, origin.ecn);
     }
     joining.take(origin.from, socket_index, datagram, origin.ecn)
-}
-
-/// Takes the answers to datagrams sent earlier out of a socket's error queue.
-#[cold]
-pub(super) fn collect_complaints(socket: &UdpSocket, complaints: &mut VecDeque<Incoming<'static>>) {
-    while let Some(complaint) = error_queue::oldest(socket) {
-        match complaint {
-            Complaint::Refused(to) => complaints.push_back(Incoming::Refused(to)),
-            Complaint::TooLong(_) | Complaint::Unreachable(_) | Complaint::Other => {}
-        }
-    }
 }
