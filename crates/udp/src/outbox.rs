@@ -40,6 +40,11 @@ impl Outbox {
         self.left_count < self.waiting_count
     }
 
+    /// Whether datagrams that were given out have not left.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.has_more || self.is_blocked()
+    }
+
     /// Takes what leaves on one path. Nothing beyond the end of a batch is taken in advance: the
     /// machine notes when each datagram leaves, and a call that sends takes its time. Answers
     /// whether more may leave behind it.

@@ -99,6 +99,12 @@ pub trait Ports: Sized {
     /// silence. Answers how many there were.
     fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize;
 
+    /// Whether the next `receive` hands over something that was collected before, as while
+    /// something was sent: the descriptor does not show it.
+    fn has_complaints(&self) -> bool {
+        false
+    }
+
     /// Sends datagrams, in order as far as they share a path; `sends` lends the payloads. Fast
     /// path.
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed;

@@ -31,6 +31,10 @@ mod port_sockets;
 mod reader;
 mod waits;
 
+#[cfg(test)]
+#[path = "sockets_tests.rs"]
+mod tests;
+
 use port_sockets::{PortSockets, open_socket};
 use reader::Reader;
 
@@ -337,6 +341,10 @@ impl Ports for SocketPorts {
 
     fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
         self.reader.look_for_rest(visit)
+    }
+
+    fn has_complaints(&self) -> bool {
+        !self.reader.complaints.is_empty()
     }
 
     fn answer_heartbeats(&mut self) {

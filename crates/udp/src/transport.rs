@@ -201,7 +201,7 @@ impl<P: Ports> Transport<P> {
             let now_ns = self.ports.now_ns();
             self.flush(now_ns);
         }
-        let is_in_hand = self.is_held_up();
+        let is_in_hand = self.outbox.is_held_up();
         let driver = &mut self.driver;
         let is_copied = asked.op.inject || !is_in_hand && !driver.has_unsent(asked.op.remote);
         if is_copied {
@@ -217,9 +217,9 @@ impl<P: Ports> Transport<P> {
         Posted::Pending
     }
 
-    /// Whether datagrams that were given out have not left.
-    fn is_held_up(&self) -> bool {
-        self.outbox.has_more || self.outbox.is_blocked()
+    /// Whether progress has something to do that no descriptor shows.
+    fn has_pending(&self) -> bool {
+        self.driver.has_pending() || self.outbox.has_more || self.ports.has_complaints()
     }
 
     /// What was just begun may be due before the end of a sleep that another thread has announced:
@@ -233,11 +233,9 @@ impl<P: Ports> Transport<P> {
 
     #[cold]
     fn sleep_until_due(&mut self, until_ns: Instant) {
-        let due_ns = if self.driver.has_pending() || self.outbox.has_more {
-            self.ports.now_ns()
-        } else {
-            let timeout_ns = self.driver.machine.poll_timeout();
-            timeout_ns.unwrap_or(Instant::NEVER)
+        let due_ns = match self.has_pending() {
+            true => self.ports.now_ns(),
+            false => self.driver.machine.poll_timeout().unwrap_or(Instant::NEVER),
         };
         let blocked = self.outbox.is_blocked();
         if due_ns < until_ns || blocked {
@@ -293,12 +291,9 @@ impl<P: Ports> Transport<P> {
     /// Announces a sleep. False if there is something to do first. After true, every datagram and
     /// every deadline makes `wait_fd` readable, also of what other threads begin meanwhile.
     pub fn before_sleep(&mut self) -> bool {
-        if self.driver.has_pending() {
-            return false;
-        }
         let now_ns = self.ports.now_ns();
         self.flush(now_ns);
-        if self.outbox.has_more {
+        if self.has_pending() {
             return false;
         }
         let until_ns = self.driver.machine.poll_timeout();
@@ -394,7 +389,7 @@ impl<P: Ports> Peer for Transport<P> {
 
     fn readiness(&mut self, remote: RemoteId, length_bytes: usize) -> Readiness {
         match self.driver.readiness(remote, length_bytes) {
-            Readiness::Now if self.is_held_up() => Readiness::Soon,
+            Readiness::Now if self.outbox.is_held_up() => Readiness::Soon,
             readiness => readiness,
         }
     }

@@ -30,6 +30,9 @@ struct Nowhere {
     until_ns: Option<Instant>,
     /// Pieces of a longer packet that a look finds and keeps.
     kept_count: usize,
+    /// What is sent to the other host is refused at once.
+    refuses: bool,
+    refused_count: usize,
 }
 
 impl Ports for Nowhere {
@@ -39,6 +42,8 @@ impl Ports for Nowhere {
             sent_count: 0,
             until_ns: None,
             kept_count: 0,
+            refuses: false,
+            refused_count: 0,
         })
     }
     fn list(&self) -> PortList {
@@ -65,14 +70,22 @@ impl Ports for Nowhere {
         self.now_ns += TICK_NS;
         self.now_ns
     }
-    fn receive(&mut self, _: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
-        self.kept_count
+    fn receive(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
+        let refused_count = std::mem::take(&mut self.refused_count);
+        for _ in 0..refused_count {
+            visit(self.now_ns, Incoming::Refused(THERE.into()));
+        }
+        self.kept_count + refused_count
+    }
+    fn has_complaints(&self) -> bool {
+        self.refused_count > 0
     }
     fn receive_rest(&mut self, _: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
         0
     }
     fn send(&mut self, batch: &[Transmit], _: &Sends) -> Departed {
         self.sent_count += batch.len();
+        self.refused_count += usize::from(self.refuses);
         Departed {
             count: batch.len(),
             blocked: false,
@@ -155,6 +168,34 @@ fn who_sleeps_is_woken_for_a_message_of_another_thread_to_this_endpoint_itself()
     assert!(transport.before_sleep(), "nothing is under way");
     post(&mut transport, 0);
     assert!(wakes_soon(&transport), "it waits for progress");
+}
+
+/// The call that sends takes the word out of the socket: no descriptor shows it.
+#[test]
+fn nobody_sleeps_while_a_host_has_refused_what_was_just_sent() {
+    let mut transport = open();
+    transport.ports.refuses = true;
+    post(&mut transport, 1);
+    assert!(!transport.before_sleep(), "first there is something to do");
+    transport.ports.refuses = false;
+    transport.progress(&mut Unmoved);
+    assert_eq!(transport.statistics().refused, 1);
+    // The remote is asked whether it lives.
+    let sleeps = (0..10).any(|_| {
+        transport.progress(&mut Unmoved);
+        transport.before_sleep()
+    });
+    assert!(sleeps, "it was heard");
+}
+
+#[test]
+fn who_sleeps_is_woken_where_a_host_refuses_what_another_thread_sends() {
+    let mut transport = open();
+    assert!(transport.before_sleep(), "nothing is under way");
+    transport.ports.refuses = true;
+    post(&mut transport, 1);
+    let until_ns = transport.ports.until_ns.expect("something is due");
+    assert!(until_ns <= transport.ports.now_ns, "now");
 }
 
 /// One piece at a time comes in: what is due must not wait for a look that finds none.

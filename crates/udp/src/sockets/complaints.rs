@@ -18,6 +18,11 @@ pub(super) struct Complaints {
 }
 
 impl Complaints {
+    /// Whether nobody waits to be told.
+    pub(super) fn is_empty(&self) -> bool {
+        self.refused.is_empty()
+    }
+
     /// The oldest one. Fast path while there is none.
     #[inline]
     pub(super) fn next(&mut self) -> Option<Incoming<'static>> {
