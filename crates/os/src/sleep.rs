@@ -37,7 +37,42 @@ fn membarrier(command: libc::c_int) -> bool {
 }
 
 /// Members that [`WaitSet::readable`] names at once.
-pub const READABLE_LIMIT: usize = 16;
+const READABLE_LIMIT: usize = 16;
+
+/// A member of a [`WaitSet`] of which there is something to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Readable {
+    /// By this number it was added.
+    pub descriptor: RawFd,
+    /// Of a socket: something lies in its error queue, or an error waits for the next call.
+    pub complains: bool,
+}
+
+/// Members of a [`WaitSet`] that were readable.
+pub struct ReadableMembers {
+    events: [libc::epoll_event; READABLE_LIMIT],
+    count: usize,
+}
+
+impl ReadableMembers {
+    /// None of them.
+    #[inline]
+    pub fn none() -> Self {
+        Self {
+            events: [libc::epoll_event { events: 0, u64: 0 }; READABLE_LIMIT],
+            count: 0,
+        }
+    }
+
+    /// Each of them.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = Readable> {
+        self.events[..self.count].iter().map(|event| Readable {
+            descriptor: event.u64 as RawFd,
+            complains: event.events & libc::EPOLLERR as u32 != 0,
+        })
+    }
+}
 
 /// A descriptor that becomes readable at a time (timerfd_create(2)).
 #[derive(Debug)]
@@ -156,24 +191,18 @@ impl WaitSet {
         };
     }
 
-    /// Which members are readable now: their descriptors go to `found`; answers how many. One
-    /// system call.
-    pub fn readable(&self, found: &mut [i32; READABLE_LIMIT]) -> usize {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; READABLE_LIMIT];
-        // SAFETY: the events are local, and their number is given.
+    /// Which members are readable now: they go to `found`. One system call.
+    pub fn readable(&self, found: &mut ReadableMembers) {
+        // SAFETY: the events are the caller's, and their number is given.
         let count = unsafe {
             libc::epoll_wait(
                 self.epoll.as_raw_fd(),
-                events.as_mut_ptr(),
+                found.events.as_mut_ptr(),
                 READABLE_LIMIT as libc::c_int,
                 0,
             )
         };
-        let count = usize::try_from(count).unwrap_or(0);
-        for (place, event) in found.iter_mut().zip(&events[..count]) {
-            *place = event.u64 as i32;
-        }
-        count
+        found.count = usize::try_from(count).unwrap_or(0);
     }
 
     /// The descriptor to hand to poll(2) or to the user (FI_WAIT_FD).

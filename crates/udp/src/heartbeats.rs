@@ -16,7 +16,7 @@ use std::thread::{self, JoinHandle};
 
 use weft_os::at_fork::OwnOnly;
 use weft_os::process::{own_pid, random_u64};
-use weft_os::sleep::{READABLE_LIMIT, Timer, WaitSet, wait_readable};
+use weft_os::sleep::{ReadableMembers, Timer, WaitSet, wait_readable};
 use weft_os::thread::without_signals;
 use weft_seal::PacketProtection;
 use weft_srd::HeartbeatResponder;
@@ -180,11 +180,15 @@ impl Answerer {
     fn attend(mut self, set: &WaitSet, bell: &Timer) {
         let mut question = vec![0; QUESTION_BYTES];
         let mut answer = Vec::with_capacity(QUESTION_BYTES);
-        let mut found = [0; READABLE_LIMIT];
+        let mut readable = ReadableMembers::none();
         loop {
             wait_readable(set.descriptor(), -1);
-            let count = set.readable(&mut found);
-            if found[..count].contains(&bell.as_fd().as_raw_fd()) {
+            let bell_number = bell.as_fd().as_raw_fd();
+            set.readable(&mut readable);
+            if readable
+                .iter()
+                .any(|member| member.descriptor == bell_number)
+            {
                 return;
             }
             for _ in 0..ROW_COUNT {

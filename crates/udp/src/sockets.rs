@@ -168,14 +168,12 @@ impl SocketPorts {
             _ => return false,
         };
         self.send_call_count += 1;
-        let left = self
-            .reader
-            .sockets
-            .at(PORT_COUNT)
-            .send_connected(bytes)
-            .is_ok();
+        let socket = self.reader.sockets.at(PORT_COUNT);
+        let left = socket.send_connected(bytes).is_ok();
         if left {
             self.reader.sockets.connected_polling.on_sent();
+        } else {
+            self.reader.complaints.collect(socket);
         }
         left
     }
@@ -209,7 +207,7 @@ impl SocketPorts {
         };
         if batch[0].cut_bytes > 0 && !self.joins {
             self.send_call_count += 1;
-            return one_by_one::send(&mut self.space, socket, &source);
+            return one_by_one::send(&mut self.space, socket, &source, complaints);
         }
         let run = GsoBatch::gather(&mut self.space, &source, self.joins);
         let whole = batch[0].padding_bytes > 0;
@@ -234,15 +232,16 @@ impl SocketPorts {
                     self.joins = false;
                     return (run.end(done), false);
                 }
-                SendFailure::TooLong => done += 1,
-                _ => {
+                failure => {
                     // Often the answer to an earlier datagram; then this one can still go.
                     complaints.collect(socket);
                     attempts += 1;
                     if attempts == SEND_ATTEMPTS {
                         attempts = 0;
                         done += 1;
-                        self.trouble.failure = Some(error);
+                        if failure != SendFailure::TooLong {
+                            self.trouble.failure = Some(error);
+                        }
                     }
                 }
             }

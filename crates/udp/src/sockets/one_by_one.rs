@@ -7,6 +7,7 @@ use weft_os::outbound::SendFailure;
 use weft_os::udp_socket::UdpSocket;
 
 use crate::gso_batch::Source;
+use crate::sockets::complaints::Complaints;
 
 /// Sends the first packet of the source, which is long. Answers how many are done, and whether it
 /// must wait: what finds no room behind its first piece is lost, as on the way.
@@ -14,6 +15,7 @@ pub(super) fn send(
     space: &mut GatherSpace,
     socket: &UdpSocket,
     source: &Source<'_>,
+    complaints: &mut Complaints,
 ) -> (usize, bool) {
     let whole = source.whole(0);
     let (count, part_bytes) = whole.cut(source.seal_bytes);
@@ -35,7 +37,10 @@ pub(super) fn send(
         gather.add_bytes(head);
         whole.gather(number * part_bytes, part_bytes, &mut gather);
         // An error may be the answer to an earlier datagram; then the same may go once more.
-        let result = gather.send(socket, 0).or_else(|_| gather.send(socket, 0));
+        let result = gather.send(socket, 0).or_else(|_| {
+            complaints.collect(socket);
+            gather.send(socket, 0)
+        });
         if let Err(error) = result
             && SendFailure::of(&error) == SendFailure::Full
         {
@@ -52,10 +57,11 @@ mod tests {
     use crate::gso_batch::GsoBatch;
     use crate::joining::{Joined, Joining};
     use crate::sends::Sends;
+    use std::net::SocketAddr;
     use std::os::fd::{AsFd, AsRawFd};
     use weft_memory::{BytesView, UserBuffer};
     use weft_os::datagrams::ReceiveBatch;
-    use weft_os::sleep;
+    use weft_os::{error_queue, sleep};
     use weft_srd::events::Payload;
     use weft_srd::{Ecn, Transmit};
 
@@ -92,23 +98,30 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_long_packet_arrives_as_it_was_joined_or_one_by_one() {
-        let bind = || UdpSocket::bind(([127, 0, 0, 1], 0).into()).expect("bound");
-        let (from, to) = (bind(), bind());
+    /// A packet that is cut, who lends its payload, and the bytes that this is a part of.
+    fn long_packet(to: SocketAddr) -> (Transmit, Sends, Vec<u8>) {
         let bytes: Vec<u8> = (0..20_000_u32).map(|at| (at % 251) as u8).collect();
         let payload = UserBuffer::leaked(&[bytes.len()]);
         payload.fill(0, BytesView::from_slice(&bytes));
         let mut sends = Sends::default();
         let mut transmit = Transmit::blank();
-        transmit.to = to.local_address().expect("bound");
+        transmit.to = to;
         transmit.cut_bytes = 1_472;
         transmit.payload = Some(Payload {
             token: sends.copy(None, &payload),
             offset_bytes: 100,
             length_bytes: 19_900,
         });
+        (transmit, sends, bytes)
+    }
+
+    #[test]
+    fn a_long_packet_arrives_as_it_was_joined_or_one_by_one() {
+        let bind = || UdpSocket::bind(([127, 0, 0, 1], 0).into()).expect("bound");
+        let (from, to) = (bind(), bind());
+        let (transmit, mut sends, bytes) = long_packet(to.local_address().expect("bound"));
         let (mut cutting, mut space) = (Cutting::default(), GatherSpace::default());
+        let mut complaints = Complaints::default();
         let batch = [transmit];
         for joins in [true, false] {
             cutting.prepare(&batch, 0);
@@ -118,7 +131,8 @@ mod tests {
                 assert_eq!((run.count(), run.taken_count()), (1, 1));
                 assert_eq!(run.send_as(&from, 0, false).expect("sent"), 1);
             } else {
-                assert_eq!(send(&mut space, &from, &source), (1, false));
+                let sent = send(&mut space, &from, &source, &mut complaints);
+                assert_eq!(sent, (1, false));
             }
             let (lengths, packet) = read(&to, 14);
             assert!(packet == bytes[100..], "of pieces of {lengths:?}");
@@ -128,6 +142,25 @@ mod tests {
         sends.end(batch[0].payload.expect("it has one").token);
         cutting.prepare(&batch, 0);
         let source = source(&batch, &sends, &cutting);
-        assert_eq!(send(&mut space, &from, &source), (1, false), "it has ended");
+        let sent = send(&mut space, &from, &source, &mut complaints);
+        assert_eq!(sent, (1, false), "it has ended");
+    }
+
+    #[test]
+    fn what_a_host_refuses_between_two_pieces_is_collected() {
+        let from = UdpSocket::bind(([127, 0, 0, 1], 0).into()).expect("bound");
+        error_queue::keep(&from).expect("kept");
+        // It talks to nobody but itself, and so refuses what comes from others.
+        let far = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound");
+        let to = far.local_addr().expect("bound");
+        far.connect(to).expect("connected");
+        let (transmit, sends, _) = long_packet(to);
+        let (batch, mut cutting) = ([transmit], Cutting::default());
+        cutting.prepare(&batch, 0);
+        let mut complaints = Complaints::default();
+        let source = source(&batch, &sends, &cutting);
+        let sent = send(&mut GatherSpace::default(), &from, &source, &mut complaints);
+        assert_eq!(sent, (1, false));
+        assert!(!complaints.is_empty());
     }
 }

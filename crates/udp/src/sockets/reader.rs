@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use weft_os::clock;
 use weft_os::datagrams::ReceiveBatch;
-use weft_os::sleep::READABLE_LIMIT;
+use weft_os::sleep::ReadableMembers;
 use weft_os::udp_socket::UdpSocket;
 use weft_srd::{Ecn, Instant, Nanos, Origin, PORT_COUNT, Piece};
 
@@ -239,14 +239,20 @@ impl Reader {
     fn receive_from_ports(&mut self, visit: &mut impl Visit) -> Found {
         let mut total = Found::default();
         let mut left_bytes = LOOK_BYTES;
-        let mut found = [0; READABLE_LIMIT];
+        let mut found = ReadableMembers::none();
         self.call_count += 1;
-        let ready = self.sockets.wait_set.readable(&mut found);
-        for descriptor in &found[..ready] {
-            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
-            let index = self.sockets.position(named);
+        self.sockets.wait_set.readable(&mut found);
+        for readable in found.iter() {
+            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == readable.descriptor;
+            let Some(index) = self.sockets.position(named) else {
+                continue;
+            };
+            if readable.complains {
+                // An error that another call was told may have left more there.
+                self.complaints.collect(self.sockets.at(index));
+            }
             // The connected one has been looked into.
-            if let Some(index) = index.filter(|index| *index < PORT_COUNT) {
+            if index < PORT_COUNT {
                 let most_bytes = left_bytes.min(SOCKET_BYTES);
                 let found = self.receive_waiting(index, most_bytes, visit);
                 self.polling.found(index, found.arrival_count());
