@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When somebody looked into sockets last, without a reading of the clock for each look in vain: it
-//! gets the time of the next reading. For [`crate::polling`] and [`crate::connected_polling`].
+//! When somebody looked into a socket last, without a reading of the clock for each look in vain:
+//! it gets the time of the next reading. For [`crate::connected_polling`].
 
 use weft_srd::{Instant, Nanos};
 
@@ -23,15 +23,9 @@ impl LastLook {
     #[inline]
     pub(crate) fn on_clock(&mut self, now_ns: Instant) {
         if self.found_nothing {
-            self.on_look(now_ns);
+            self.at_ns = now_ns;
+            self.found_nothing = false;
         }
-    }
-
-    /// A look at this time. Fast path.
-    #[inline]
-    pub(crate) fn on_look(&mut self, now_ns: Instant) {
-        self.at_ns = now_ns;
-        self.found_nothing = false;
     }
 
     /// Something was found; answers whether the last look was longer ago than `than_ns`. Fast path.

@@ -36,13 +36,14 @@
 //! - `driver`: between owner and machine; `holding`: when a payload is copied; `outbox`: datagrams
 //!   that wait to leave; `host_probe`: whether the hosts of silent remotes live
 //! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
-//!   what one call sends; `polling`, `connected`, `connected_polling`, `last_look`: which socket is
-//!   read, and how; `authentication`: tags and seals, out and in; `cutting`, `joining`: packets
-//!   longer than a datagram; `heartbeats`; `local_addresses`
+//!   what one call sends; `polling`, `connected`, `connected_polling`, `absence`, `last_look`:
+//!   which socket is read, and how; `authentication`: tags and seals, out and in; `cutting`,
+//!   `joining`: packets longer than a datagram; `heartbeats`; `local_addresses`
 //! - [`ports`]: what the driver asks of them; `sends`, `arrivals`, `own`, `remotes`: payloads,
 //!   landings, messages to ourselves, numbers of remotes; [`settings`], [`statistics`]
 #![forbid(unsafe_code)]
 
+mod absence;
 mod arrivals;
 mod authentication;
 mod connected;

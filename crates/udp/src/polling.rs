@@ -6,18 +6,15 @@
 //! come one by one they come in through one socket (srd-protocol 10.1), so that one is looked into
 //! alone, and now and then the others.
 
-use weft_srd::{Instant, Nanos};
+use weft_srd::Instant;
 
-use crate::last_look::LastLook;
+use crate::absence::Absence;
 
 /// Rounds with arrivals in the same socket alone, after which it is looked into alone. Chosen.
 const ALONE_AFTER: u32 = 4;
 /// Looks into one socket between two looks around. Chosen: a datagram in another one waits for a
 /// few microseconds.
 const LOOKS: u32 = 8;
-/// Whoever has not looked for longer was away. Chosen: what is then asked besides is less than a
-/// hundredth of the absence.
-const AWAY_NS: Nanos = Nanos(100_000);
 
 /// Datagrams, joined ones counted once, that are found at once and are no single message but a
 /// stream, which comes in everywhere.
@@ -40,7 +37,7 @@ pub(crate) struct SocketPolling {
     /// Times in a row that something was found in `last`, and nowhere else.
     alone_count: u32,
     looks: u32,
-    last_look: LastLook,
+    absence: Absence,
 }
 
 impl SocketPolling {
@@ -55,24 +52,28 @@ impl SocketPolling {
         Look::At(self.last)
     }
 
-    /// A look in vain.
+    /// A look into one socket, in vain.
     #[inline]
-    pub(crate) fn on_vain(&mut self) {
-        self.last_look.on_vain();
+    pub(crate) fn on_one_empty(&mut self) {
+        self.absence.on_one_empty();
+    }
+
+    /// A look around all of them, in vain.
+    #[inline]
+    pub(crate) fn on_all_empty(&mut self) {
+        self.absence.on_all_empty();
     }
 
     /// The clock was read.
     #[inline]
     pub(crate) fn on_clock(&mut self, now_ns: Instant) {
-        self.last_look.on_clock(now_ns);
+        self.absence.on_clock(now_ns);
     }
 
     /// A look has found something; answers whether it is the first one after an absence. Fast path.
     #[inline]
     pub(crate) fn comes_back(&mut self, now_ns: Instant) -> bool {
-        let is_back = self.last_look.was_longer_ago(now_ns, AWAY_NS);
-        self.last_look.on_look(now_ns);
-        is_back
+        self.absence.ends(now_ns)
     }
 
     /// What a look into the one socket found.
@@ -134,24 +135,6 @@ mod tests {
         assert_eq!(looks.filter(|look| *look == Look::Everywhere).count(), 2);
         polling.after_one(STREAM_COUNT + 1);
         assert_eq!(polling.next(), Look::Everywhere);
-    }
-
-    #[test]
-    fn who_has_not_looked_for_long_is_back_once_and_who_looks_in_vain_is_there() {
-        let mut polling = SocketPolling::default();
-        polling.on_vain();
-        polling.on_clock(Instant(1_000_000));
-        assert!(!polling.comes_back(Instant(1_000_000) + AWAY_NS));
-        let later_ns = Instant(1_000_001) + 2 * AWAY_NS;
-        // To post a message reads the clock, but looks nowhere.
-        polling.on_clock(later_ns);
-        assert!(polling.comes_back(later_ns));
-        assert!(!polling.comes_back(later_ns));
-        polling.on_vain();
-        assert!(
-            !polling.comes_back(Instant(9_000_000)),
-            "two looks in one call"
-        );
     }
 
     #[test]

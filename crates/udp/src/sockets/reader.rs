@@ -160,18 +160,31 @@ impl Reader {
                 _ => Look::Everywhere,
             };
             let found = match look {
-                Look::At(index) => self.receive_expected(index, visit),
-                Look::Everywhere => self.receive_from_all(visit),
+                Look::At(index) => {
+                    let found = self.receive_expected(index, visit);
+                    if found.joined_count == 0 {
+                        self.polling.on_one_empty();
+                        continue;
+                    }
+                    found
+                }
+                Look::Everywhere => {
+                    let found = self.receive_from_all(visit);
+                    if found.joined_count == 0 {
+                        self.polling.on_all_empty();
+                        continue;
+                    }
+                    found
+                }
             };
             let count = found.datagram_count;
             // A stranger's datagram does not end an absence unheard.
-            if found.joined_count > 0 && self.polling.comes_back(self.found_ns) {
+            if self.polling.comes_back(self.found_ns) {
                 return count + self.receive_after_absence(look, visit);
             }
             if count > 0 {
                 return count;
             }
-            self.polling.on_vain();
         }
         0
     }

@@ -100,7 +100,7 @@ fn settled(connects: bool, far: &UdpSocket) -> (Reader, Vec<SocketAddr>) {
 
 /// The last look was in vain and was then: times that no machine reaches make it the same on all.
 fn looked_at(reader: &mut Reader, now_ns: Instant) {
-    reader.polling.on_vain();
+    reader.polling.on_all_empty();
     reader.polling.on_clock(now_ns);
 }
 
@@ -224,6 +224,24 @@ fn who_comes_back_reads_what_has_come_meanwhile_although_one_datagram_was_expect
             looked_at(&mut reader, Instant(if is_back { 1 } else { u64::MAX / 2 }));
             assert_eq!(receive(&mut reader), expected, "connected: {connects}");
         }
+    }
+}
+
+/// What lies in the others came while the reader was away.
+#[test]
+fn an_empty_socket_hides_nothing_in_others_from_who_comes_back() {
+    for connects in [false, true] {
+        let far = local();
+        let (mut reader, addresses) = settled(connects, &far);
+        looked_at(&mut reader, Instant(1));
+        for _ in 0..WAITING_COUNT {
+            send(&far, addresses[1], 1);
+        }
+        assert_eq!(receive(&mut reader), 0, "where one is expected is none");
+        reader.on_clock(Instant(clock::monotonic_ns()));
+        send(&far, addresses[0], 1);
+        let count = receive(&mut reader);
+        assert_eq!(count, 1 + WAITING_COUNT, "connected: {connects}");
     }
 }
 
