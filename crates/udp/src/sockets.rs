@@ -26,6 +26,7 @@ use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
 mod complaints;
+mod found;
 mod one_by_one;
 mod port_sockets;
 mod reader;

@@ -16,6 +16,7 @@ use crate::joining::{Joined, Joining};
 use crate::polling::{Look, SocketPolling};
 use crate::ports::Incoming;
 use crate::sockets::complaints::Complaints;
+use crate::sockets::found::Found;
 use crate::sockets::port_sockets::PortSockets;
 use crate::sockets::waits::Waits;
 
@@ -28,11 +29,9 @@ mod tests;
 const RECEIVE_COUNT: usize = 2;
 /// The same where the first call found so many, and short ones: then there are often many.
 const SHORT_COUNT: usize = 16;
-/// A socket is read until it is empty, or so much of it was read (chosen: what one call may find
-/// anyway). Each datagram counts as [`DATAGRAM_COST_BYTES`] more, so that empty ones keep nobody.
+/// A socket is read until it is empty, or so much of it was read, as [`Found::cost_bytes`] counts
+/// it. Chosen: what one call may find anyway.
 const SOCKET_BYTES: usize = 1 << 16;
-/// See [`SOCKET_BYTES`]. Chosen: a window of 64 short messages is read at once.
-const DATAGRAM_COST_BYTES: usize = 512;
 /// What one look takes of the sockets of all ports, counted in the same way, and also what is not
 /// let in: what strangers send must not stay in the way of what is. Chosen: what they give together
 /// if each keeps to [`SOCKET_BYTES`]. One call may find up to 1 MiB more, if all it finds are
@@ -48,46 +47,6 @@ const REST_ROUNDS: usize = 8;
 /// Whoever takes what was read: the time, and what it is.
 pub(super) trait Visit: FnMut(Instant, Incoming<'_>) {}
 impl<F: FnMut(Instant, Incoming<'_>)> Visit for F {}
-
-/// What one call found in a socket.
-#[derive(Clone, Copy, Default)]
-struct Found {
-    datagram_count: usize,
-    /// Joined ones count as one: a message in many datagrams is still a message on its own.
-    joined_count: usize,
-    bytes: usize,
-}
-
-impl Found {
-    /// What a socket gave that is read one by one: nothing, or a datagram, which was let in or not.
-    fn single(admitted_count: Option<usize>) -> Self {
-        Self {
-            datagram_count: admitted_count.unwrap_or(0),
-            joined_count: usize::from(admitted_count.is_some()),
-            bytes: 0,
-        }
-    }
-
-    /// What it counts where the next look is decided: strangers do not decide it.
-    fn arrival_count(&self) -> usize {
-        if self.datagram_count > 0 {
-            self.joined_count
-        } else {
-            0
-        }
-    }
-
-    /// What it counts of [`SOCKET_BYTES`] and [`LOOK_BYTES`].
-    fn cost_bytes(&self) -> usize {
-        self.bytes + DATAGRAM_COST_BYTES * self.joined_count
-    }
-
-    fn add(&mut self, more: &Self) {
-        self.datagram_count += more.datagram_count;
-        self.joined_count += more.joined_count;
-        self.bytes += more.bytes;
-    }
-}
 
 /// The sockets, and what is known of what lies in them.
 #[derive(Debug)]

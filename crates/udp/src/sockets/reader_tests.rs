@@ -9,6 +9,7 @@ use weft_seal::{JobKey, Trust};
 
 use super::*;
 use crate::settings::Settings;
+use crate::sockets::found::DATAGRAM_COST_BYTES;
 use crate::sockets::port_sockets::open_socket;
 
 /// More than the single datagrams after which the kernel need not join any, of which some are read
