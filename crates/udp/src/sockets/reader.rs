@@ -297,13 +297,42 @@ impl Reader {
                 self.sockets.connected_polling.on_empty();
                 None
             }
-            Err(_) => {
-                self.complaints.collect(socket);
-                // What waits behind the complaint was not read.
-                self.leaves = true;
+            Err(_) => self.receive_complaining_connected(visit),
+        }
+    }
+
+    /// The same where the socket has complained instead.
+    #[cold]
+    #[inline(never)]
+    fn receive_complaining_connected(&mut self, visit: &mut impl Visit) -> Option<usize> {
+        let receive = |batch: &mut ReceiveBatch, socket: &UdpSocket| {
+            let datagram = batch.receive_connected(socket)?;
+            Ok(datagram.map(<[u8]>::len))
+        };
+        match self.receive_behind_complaints(PORT_COUNT, receive)? {
+            Some(length_bytes) => Some(self.take_connected(length_bytes, visit)),
+            None => {
+                self.sockets.connected_polling.on_empty();
                 None
             }
         }
+    }
+
+    /// A socket complains first of what was sent earlier, and what waits behind that was not read:
+    /// it is asked again. `None` if it goes on complaining.
+    #[cold]
+    #[inline(never)]
+    fn receive_behind_complaints<T>(
+        &mut self,
+        index: usize,
+        receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<T>,
+    ) -> Option<T> {
+        let (socket, batch) = (self.sockets.at(index), &mut self.batch);
+        let call_count = &mut self.call_count;
+        self.complaints.receive_behind(socket, || {
+            *call_count += 1;
+            receive(batch, socket)
+        })
     }
 
     /// Takes a datagram of so many bytes that the connected socket has just given.
@@ -366,12 +395,13 @@ impl Reader {
         receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<usize>,
         visit: &mut impl Visit,
     ) -> Found {
-        self.call_count += 1;
-        let socket = self.sockets.at(index);
         let is_connected = index == PORT_COUNT;
-        let Ok(count) = receive(&mut self.batch, socket) else {
-            self.complaints.collect(socket);
-            self.leaves = true;
+        self.call_count += 1;
+        let received = match receive(&mut self.batch, self.sockets.at(index)) {
+            Ok(count) => Some(count),
+            Err(_) => self.receive_behind_complaints(index, receive),
+        };
+        let Some(count) = received else {
             return Found::default();
         };
         if count == 0 {
