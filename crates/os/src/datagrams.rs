@@ -42,8 +42,6 @@ pub struct ReceiveBatch {
     controls: Box<[Control]>,
     pieces: Box<[libc::iovec]>,
     headers: Box<[libc::mmsghdr]>,
-    /// Places that the last call might fill.
-    asked_count: usize,
     received_count: usize,
 }
 
@@ -74,7 +72,6 @@ impl ReceiveBatch {
             controls: vec![Control([0; CONTROL_BYTES]); count].into_boxed_slice(),
             pieces: vec![no_piece; count].into_boxed_slice(),
             headers: vec![no_header; count].into_boxed_slice(),
-            asked_count: count,
             received_count: 0,
         };
         for index in 0..count {
@@ -115,7 +112,7 @@ impl ReceiveBatch {
     /// [`error_queue`](crate::error_queue)).
     pub fn receive_up_to(&mut self, socket: &UdpSocket, count: usize) -> io::Result<usize> {
         self.begin();
-        self.asked_count = count.min(self.headers.len());
+        let asked_count = count.min(self.headers.len());
         // SAFETY: every header names memory in boxes of ours, of the sizes given, that nobody
         // borrows: `get` borrows the batch, which is borrowed exclusively here. No more of them are
         // named than there are.
@@ -123,7 +120,7 @@ impl ReceiveBatch {
             libc::recvmmsg(
                 socket.as_fd().as_raw_fd(),
                 self.headers.as_mut_ptr(),
-                self.asked_count as libc::c_uint,
+                asked_count as libc::c_uint,
                 libc::MSG_DONTWAIT,
                 std::ptr::null_mut(),
             )
@@ -205,13 +202,6 @@ impl ReceiveBatch {
             self.rearm(index);
         }
         self.received_count = 0;
-        self.asked_count = self.headers.len();
-    }
-
-    /// Whether every place was filled that the last call might fill: there may be more. Never after
-    /// [`Self::receive_one`] with more than one place.
-    pub fn is_full(&self) -> bool {
-        self.received_count == self.asked_count
     }
 
     /// The `index`th of the datagrams received last; `None` for one that is cut or has no sender.

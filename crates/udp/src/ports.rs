@@ -94,9 +94,9 @@ pub trait Ports: Sized {
     /// look several times. Fast path.
     fn set_undisturbed(&mut self, _: bool) {}
 
-    /// Takes what the last `receive` may have left: in ports that it did not look into, or of which
-    /// there was much. To be called before timers are asked: an answer that waits in a socket is no
-    /// silence. Answers how many there were.
+    /// Takes what has arrived in all ports until a look into all finds nothing, within bounds. To
+    /// be called before timers are asked: an answer that waits in a socket is no silence. Answers
+    /// how many there were.
     fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize;
 
     /// Whether the next `receive` hands over something that was collected before, as while

@@ -458,12 +458,11 @@ impl<P: Ports> Peer for Transport<P> {
         let is_due = due_ns.is_some_and(|due_ns| due_ns <= now_ns);
         let judges = is_due && driver.machine.handle_moved_timeouts(now_ns);
         if judges {
-            let rest = self.ports.receive_rest(&mut |now_ns, incoming| {
-                events += driver.take(now_ns, incoming, owner);
+            // By the time as of which timers are judged, everything was read (srd-protocol 8.6).
+            self.ports.receive_rest(&mut |heard_ns, incoming| {
+                events += driver.take(heard_ns, incoming, owner);
+                now_ns = heard_ns;
             });
-            if rest > 0 {
-                now_ns = self.ports.now_ns();
-            }
         }
         events += driver.catch_up(now_ns, owner);
         if !driver.own.is_idle() {
@@ -474,6 +473,7 @@ impl<P: Ports> Peer for Transport<P> {
         }
         if judges {
             driver.machine.handle_timeout(now_ns);
+            now_ns = self.ports.now_ns();
         }
         events += driver.drain(now_ns, owner);
         self.flush(now_ns);

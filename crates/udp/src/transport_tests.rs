@@ -9,7 +9,7 @@ use weft_contract::{
     RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
-use weft_srd::{Instant, Nanos, PORT_COUNT, PortAddresses, Transmit};
+use weft_srd::{Instant, Nanos, Origin, PORT_COUNT, PortAddresses, Transmit};
 
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
@@ -17,7 +17,8 @@ use crate::settings::{OpenError, Settings};
 
 const HERE: ([u8; 4], u16) = ([192, 0, 2, 1], 2000);
 const THERE: ([u8; 4], u16) = ([192, 0, 2, 2], 2000);
-/// How far the clock moves at a look.
+const LATER: ([u8; 4], u16) = ([192, 0, 2, 3], 2000);
+/// How far the clock moves at a look, if nothing else is said.
 const TICK_NS: Nanos = Nanos(100_000);
 /// Longer than any time-out, and shorter than what is due while nothing is under way.
 const SOON_NS: Nanos = Nanos(200_000_000);
@@ -26,6 +27,7 @@ const SOON_NS: Nanos = Nanos(200_000_000);
 #[derive(Debug)]
 struct Nowhere {
     now_ns: Instant,
+    tick_ns: Nanos,
     sent_count: usize,
     until_ns: Option<Instant>,
     /// Pieces of a longer packet that a look finds and keeps.
@@ -33,17 +35,21 @@ struct Nowhere {
     /// What is sent to the other host is refused at once.
     refuses: bool,
     refused_count: usize,
+    /// The last look before timers finds something, and takes so long.
+    rest_ns: Nanos,
 }
 
 impl Ports for Nowhere {
     fn open(_: &Settings) -> Result<Self, OpenError> {
         Ok(Self {
             now_ns: Instant(1_000_000_000),
+            tick_ns: TICK_NS,
             sent_count: 0,
             until_ns: None,
             kept_count: 0,
             refuses: false,
             refused_count: 0,
+            rest_ns: Nanos::ZERO,
         })
     }
     fn list(&self) -> PortList {
@@ -67,7 +73,7 @@ impl Ports for Nowhere {
         (u64::MAX, u16::MAX)
     }
     fn now_ns(&mut self) -> Instant {
-        self.now_ns += TICK_NS;
+        self.now_ns += self.tick_ns;
         self.now_ns
     }
     fn receive(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
@@ -80,8 +86,14 @@ impl Ports for Nowhere {
     fn has_complaints(&self) -> bool {
         self.refused_count > 0
     }
-    fn receive_rest(&mut self, _: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
-        0
+    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
+        if self.rest_ns == Nanos::ZERO {
+            return 0;
+        }
+        let origin = Origin::from(SocketAddr::from(THERE));
+        visit(self.now_ns, Incoming::Datagram(origin, &[]));
+        self.now_ns += self.rest_ns;
+        1
     }
     fn send(&mut self, batch: &[Transmit], _: &Sends) -> Departed {
         self.sent_count += batch.len();
@@ -208,4 +220,23 @@ fn what_is_due_leaves_also_when_a_look_finds_a_piece_and_no_packet() {
     transport.ports.kept_count = 1;
     transport.progress(&mut Unmoved);
     assert!(transport.ports.sent_count > sent_count, "it is sent again");
+}
+
+/// What comes after the last look is no silence, however late it is by then.
+#[test]
+fn what_is_due_after_the_last_look_is_not_judged_yet() {
+    let sent_counts = [Nanos::ZERO, SOON_NS].map(|rest_ns| {
+        let mut transport = open();
+        transport.add_remote(RemoteId(2), LATER.into());
+        transport.ports.tick_ns = Nanos(1_000);
+        post(&mut transport, 1);
+        transport.ports.now_ns += SOON_NS;
+        post(&mut transport, 2);
+        transport.ports.rest_ns = rest_ns;
+        let sent_count = transport.ports.sent_count;
+        transport.progress(&mut Unmoved);
+        transport.ports.sent_count - sent_count
+    });
+    assert!(sent_counts[0] > 0, "to the first one is sent again");
+    assert_eq!(sent_counts[0], sent_counts[1]);
 }

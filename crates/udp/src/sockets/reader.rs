@@ -39,9 +39,9 @@ const SOCKET_BYTES: usize = 1 << 16;
 const LOOK_BYTES: usize = PORT_COUNT * SOCKET_BYTES;
 /// What one of them may hold: joined ones reach 64 KiB.
 const RECEIVE_BYTES: usize = 1 << 16;
-/// Rounds over all sockets before timers are asked. Chosen: so 512 KiB of each socket are read, and
-/// 4 MiB of all, which are four windows. What waits behind them is read in the next call, so that
-/// nobody who sends without end keeps the timers.
+/// Rounds over all sockets before timers are asked (srd-protocol 15; chosen: four windows). What
+/// waits behind them is read in the next call, so that nobody who sends without end keeps the
+/// timers.
 const REST_ROUNDS: usize = 8;
 
 /// Whoever takes what was read: the time, and what it is.
@@ -60,8 +60,6 @@ pub(super) struct Reader {
     pub(super) complaints: Complaints,
     /// System calls made.
     pub(super) call_count: u64,
-    /// The last look may have left something.
-    leaves: bool,
     /// When something was found last.
     found_ns: Instant,
 }
@@ -81,7 +79,6 @@ impl Reader {
             waits: Waits::new(),
             complaints: Complaints::default(),
             call_count: 0,
-            leaves: false,
             found_ns: Instant::START,
         }
     }
@@ -100,7 +97,6 @@ impl Reader {
 
     /// Reads what has arrived; answers how much that was. Fast path.
     pub(super) fn receive(&mut self, visit: &mut impl Visit) -> usize {
-        self.leaves = false;
         self.sockets.on_progress();
         let mut total = self.look(visit);
         while let Some(complaint) = self.complaints.next() {
@@ -151,7 +147,6 @@ impl Reader {
     /// Receives one datagram, or joined ones, where the last ones came in. Fast path.
     #[inline]
     fn receive_expected(&mut self, index: usize, visit: &mut impl Visit) -> Found {
-        self.leaves = true;
         if index == PORT_COUNT && self.sockets.connected_polling.expects_one() {
             return Found::single(self.receive_one_connected(visit));
         }
@@ -182,15 +177,29 @@ impl Reader {
         total
     }
 
-    /// What [`Self::look`] may have left.
+    /// What waits in all sockets, until a round finds nothing: also what has come since the last
+    /// look, after which this thread may have lost its processor.
+    #[cold]
     pub(super) fn look_for_rest(&mut self, visit: &mut impl Visit) -> usize {
         let mut total = 0;
         for _ in 0..REST_ROUNDS {
-            if !std::mem::take(&mut self.leaves) {
+            let found = self.receive_round(visit);
+            if found.joined_count == 0 {
                 break;
             }
-            total += self.receive_from_all(visit).datagram_count;
+            total += found.datagram_count;
         }
+        total
+    }
+
+    /// What waits in each socket, or so much of it (see [`SOCKET_BYTES`]).
+    fn receive_round(&mut self, visit: &mut impl Visit) -> Found {
+        let mut total = Found::default();
+        if self.sockets.connected_polling.exists() {
+            total = self.receive_waiting_connected(visit);
+            self.polling.found(PORT_COUNT, total.arrival_count());
+        }
+        total.add(&self.receive_from_ports(visit));
         total
     }
 
@@ -200,8 +209,6 @@ impl Reader {
         if self.sockets.connected_polling.exists() {
             total = self.receive_connected(visit);
             self.polling.found(PORT_COUNT, total.arrival_count());
-            // There may be another one behind it.
-            self.leaves |= total.joined_count > 0;
         }
         total.add(&self.receive_from_ports(visit));
         total
@@ -237,16 +244,11 @@ impl Reader {
 
     /// Receives from the connected socket.
     fn receive_connected(&mut self, visit: &mut impl Visit) -> Found {
-        let ends_row = self.sockets.connected_polling.ends_row();
-        if !self.sockets.connected_polling.is_joined() {
-            let mut found = Found::single(self.receive_one_connected(visit));
-            if ends_row && found.joined_count > 0 {
-                found.add(&self.receive_rest_connected(visit));
-            }
-            return found;
+        if self.sockets.connected_polling.ends_row() {
+            return self.receive_waiting_connected(visit);
         }
-        if ends_row {
-            return self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit);
+        if !self.sockets.connected_polling.is_joined() {
+            return Found::single(self.receive_one_connected(visit));
         }
         let found = match self.sockets.connected_polling.is_single() {
             true => self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit),
@@ -259,6 +261,18 @@ impl Reader {
             .ends_joined(count, joined_count)
         {
             self.sockets.separate_connected();
+        }
+        found
+    }
+
+    /// Receives what waits in the connected socket, or so much of it.
+    fn receive_waiting_connected(&mut self, visit: &mut impl Visit) -> Found {
+        if self.sockets.connected_polling.is_joined() {
+            return self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit);
+        }
+        let mut found = Found::single(self.receive_one_connected(visit));
+        if found.joined_count > 0 {
+            found.add(&self.receive_rest_connected(visit));
         }
         found
     }
@@ -449,7 +463,6 @@ impl Reader {
                 }
             }
         }
-        self.leaves |= self.batch.is_full();
         Found {
             datagram_count: total,
             joined_count: count,

@@ -214,6 +214,58 @@ fn all_sockets_together_give_so_much_in_one_look() {
     assert_eq!(least + rest, PORT_COUNT * all_of);
 }
 
+/// The thread that looked may have lost its processor since.
+#[test]
+fn what_came_after_a_look_in_vain_is_read_before_timers_are_asked() {
+    for connects in [false, true] {
+        let far = local();
+        let (mut reader, addresses) = eight();
+        if connects {
+            reader
+                .sockets
+                .settle(0, far.local_address().expect("address"));
+        }
+        assert_eq!(receive(&mut reader), 0);
+        for to in &addresses {
+            send(&far, *to, 1);
+        }
+        let rest = reader.look_for_rest(&mut |_, _| {});
+        assert_eq!(rest, PORT_COUNT, "connected: {connects}");
+    }
+}
+
+/// Whoever sends without end would else keep the timers.
+#[test]
+fn so_much_of_a_socket_is_read_before_timers_are_asked() {
+    let of_round = RECEIVE_COUNT + 8 * SHORT_COUNT;
+    // The first two say that several wait in the connected one.
+    for (connects, most) in [
+        (false, REST_ROUNDS * of_round),
+        (true, REST_ROUNDS * of_round + 2),
+    ] {
+        for sent in [most - 1, most, most + 1, 2 * most] {
+            let far = local();
+            let (mut reader, addresses) = eight();
+            if connects {
+                reader
+                    .sockets
+                    .settle(0, far.local_address().expect("address"));
+            }
+            // More than a round reads, and less than a socket holds.
+            let mut left = sent;
+            let mut send = |count: usize| {
+                for _ in 0..count.min(left) {
+                    outbound::send_bytes(&far, addresses[0], &[7], 0).expect("sent");
+                    left -= 1;
+                }
+            };
+            send(200);
+            let rest = reader.look_for_rest(&mut |_, _| send(1));
+            assert_eq!(rest, sent.min(most), "{sent}, connected: {connects}");
+        }
+    }
+}
+
 #[test]
 fn who_comes_back_reads_what_has_come_meanwhile_although_one_datagram_was_expected() {
     for connects in [false, true] {
