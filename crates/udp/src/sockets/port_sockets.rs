@@ -111,9 +111,11 @@ impl PortSockets {
 
     /// Somebody will sleep on the wait set.
     pub(super) fn on_sleep(&mut self) {
-        if self.connected_polling.on_sleep() {
-            // It could only fail for want of memory; then the sleep ends when its time has come.
-            let _ = self.wait_set.add(self.all[PORT_COUNT].as_fd());
+        if self.connected_polling.on_sleep()
+            && self.wait_set.add(self.all[PORT_COUNT].as_fd()).is_err()
+        {
+            // For want of memory. It would wake nobody; what comes now wakes by the port's socket.
+            self.disconnect();
         }
     }
 
@@ -135,9 +137,7 @@ impl PortSockets {
     /// what does is sent again.
     #[cold]
     pub(super) fn settle(&mut self, index: usize, to: SocketAddr) {
-        self.all.truncate(PORT_COUNT);
-        self.path.leave();
-        self.connected_polling.end();
+        self.disconnect();
         let Ok(socket) = self.all[index].beside(to) else {
             return;
         };
@@ -153,6 +153,14 @@ impl PortSockets {
         if self.connected_polling.is_asleep() {
             self.on_sleep();
         }
+    }
+
+    /// From now on there is no connected socket; all comes to that of its port.
+    #[cold]
+    fn disconnect(&mut self) {
+        self.all.truncate(PORT_COUNT);
+        self.path.leave();
+        self.connected_polling.end();
     }
 
     /// Several datagrams at a time come through the connected socket: from now on the kernel joins

@@ -380,6 +380,22 @@ fn whoever_sleeps_is_woken_by_the_connected_socket_whatever_other_threads_do_mea
     }
 }
 
+/// Nobody would hear of what comes through it.
+#[test]
+fn a_connected_socket_that_the_wait_set_does_not_take_is_given_up() {
+    let far = local();
+    let (mut reader, addresses) = settled(true, &far);
+    // The set takes nothing twice.
+    let connected = reader.sockets.at(PORT_COUNT).as_fd();
+    reader.sockets.wait_set.add(connected).expect("taken");
+    reader.sockets.on_sleep();
+    assert_eq!(reader.sockets.count(), PORT_COUNT);
+    let descriptor = reader.sockets.wait_set.descriptor();
+    send(&far, addresses[0], 1);
+    assert!(wait_readable(descriptor, 10_000));
+    assert_eq!(receive(&mut reader), 1);
+}
+
 /// What one waits longer than the next would else count as the network's.
 #[test]
 fn of_several_datagrams_that_waited_in_the_connected_socket_each_has_a_wait_of_its_own() {
