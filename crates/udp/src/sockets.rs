@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 use weft_memory::GatherSpace;
 use weft_os::fork_mark::ForkMark;
-use weft_os::outbound::{SEGMENTS_BYTES, SendFailure};
+use weft_os::outbound::SEGMENTS_BYTES;
 use weft_os::sleep::Timer;
 use weft_os::udp_socket::UdpSocket;
 use weft_os::{clock, interface, process};
@@ -25,17 +25,21 @@ use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
+mod attempts;
 mod complaints;
 mod found;
 mod one_by_one;
 mod port_sockets;
 mod reader;
+#[cfg(test)]
+mod refusing;
 mod waits;
 
 #[cfg(test)]
 #[path = "sockets_tests.rs"]
 mod tests;
 
+use attempts::{End, attempt};
 use port_sockets::{PortSockets, open_socket};
 use reader::Reader;
 
@@ -43,8 +47,6 @@ use reader::Reader;
 const OVERHEAD_BYTES: [u32; 2] = [28, 48];
 /// Without word from the interface: what every network carries that QUIC can use (RFC 9000, 14).
 const DATAGRAM_BYTES_LEAST: u16 = 1200;
-/// Attempts to send a datagram while errors of earlier ones come up.
-const SEND_ATTEMPTS: usize = 4;
 /// A full socket is tried again after this, while its owner sleeps. Chosen: a batch at 1 Gbit/s
 /// takes as long.
 const ROOM_NS: Nanos = Nanos(100_000);
@@ -143,16 +145,21 @@ impl SocketPorts {
     }
 
     /// Sends a datagram that leaves on its own through the connected socket, by the cheapest call.
-    /// False: it must be sent as any other.
+    /// `None` where that cannot be; then, and after an error, it must be sent as any other.
     #[inline]
-    fn send_connected(&mut self, transmit: &Transmit, place: usize, sends: &Sends) -> bool {
+    fn send_connected(
+        &mut self,
+        transmit: &Transmit,
+        place: usize,
+        sends: &Sends,
+    ) -> Option<io::Result<()>> {
         let head = transmit.head.as_bytes();
         let bytes = match (
             self.reader.authentication.ready().get(place),
             &transmit.payload,
         ) {
-            _ if transmit.padding_bytes > 0 || transmit.cut_bytes > 0 => return false,
-            _ if self.list.ecn && !transmit.head.is_ect() => return false,
+            _ if transmit.padding_bytes > 0 || transmit.cut_bytes > 0 => return None,
+            _ if self.list.ecn && !transmit.head.is_ect() => return None,
             (Some(whole), None) => whole,
             (Some(whole), Some(_)) if whole.len() > head.len() => whole,
             (None, None) => head,
@@ -166,17 +173,15 @@ impl SocketPorts {
                 sends.copy_to(part.token, part.offset_bytes as usize, payload);
                 &self.gathered
             }
-            _ => return false,
+            _ => return None,
         };
         self.send_call_count += 1;
         let socket = self.reader.sockets.at(PORT_COUNT);
-        let left = socket.send_connected(bytes).is_ok();
-        if left {
+        let sent = socket.send_connected(bytes);
+        if sent.is_ok() {
             self.reader.sockets.connected_polling.on_sent();
-        } else {
-            self.reader.complaints.collect(socket);
         }
-        left
+        Some(sent)
     }
 
     /// Sends what goes through the socket of the first datagram, up to the first that goes through
@@ -185,9 +190,12 @@ impl SocketPorts {
         let batch = alone(&batch[from..]);
         let is_single = batch.len() == 1 && batch[0].cut_bytes == 0;
         let index = self.reader.sockets.index_for(&batch[0], is_single);
-        let connected = index == PORT_COUNT;
-        if connected && is_single && self.send_connected(&batch[0], from, sends) {
-            return (1, false);
+        let mut complains = false;
+        if index == PORT_COUNT && is_single {
+            match self.send_connected(&batch[0], from, sends) {
+                Some(Ok(())) => return (1, false),
+                tried => complains = tried.is_some(),
+            }
         }
         let Reader {
             sockets,
@@ -212,42 +220,24 @@ impl SocketPorts {
         }
         let run = GsoBatch::gather(&mut self.space, &source, self.joins);
         let whole = batch[0].padding_bytes > 0;
-        let mut done = 0;
-        let mut attempts = 0;
-        while done < run.count() {
-            self.send_call_count += 1;
-            let error = match run.send_as(socket, done, whole) {
-                Ok(count) => {
-                    done += count;
-                    attempts = 0;
-                    continue;
-                }
-                Err(error) => error,
-            };
-            match SendFailure::of(&error) {
-                SendFailure::Full => {
-                    return (run.end(done), true);
-                }
-                SendFailure::CannotJoin if self.joins => {
-                    // This interface cannot: one by one from now on.
-                    self.joins = false;
-                    return (run.end(done), false);
-                }
-                failure => {
-                    // Often the answer to an earlier datagram; then this one can still go.
-                    complaints.collect(socket);
-                    attempts += 1;
-                    if attempts == SEND_ATTEMPTS {
-                        attempts = 0;
-                        done += 1;
-                        if failure != SendFailure::TooLong {
-                            self.trouble.failure = Some(error);
-                        }
-                    }
-                }
+        let send = |skip| run.send_as(socket, skip, whole);
+        let attempts = attempt(run.count(), self.joins && !whole, send);
+        self.send_call_count += attempts.call_count;
+        if complains || attempts.complains {
+            complaints.collect(socket);
+        }
+        if attempts.failure.is_some() {
+            self.trouble.failure = attempts.failure;
+        }
+        match attempts.end {
+            End::All => (run.taken_count(), false),
+            End::Full => (run.end(attempts.done_count), true),
+            End::CannotJoin => {
+                // This interface, or a route: one by one from now on.
+                self.joins = false;
+                (run.end(attempts.done_count), false)
             }
         }
-        (run.taken_count(), false)
     }
 
     /// Tells the user once that the network does not take our datagrams.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What hosts answer to datagrams that were sent earlier, until somebody is told. Collected where a
-//! call on a socket fails, by sockets.rs and reader.rs; handed over by reader.rs.
+//! What hosts answer to datagrams that were sent earlier, until somebody is told. Collected after
+//! calls on a socket that have failed, by sockets.rs, one_by_one.rs and reader.rs; handed over by
+//! reader.rs.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,10 +12,12 @@ use weft_os::udp_socket::UdpSocket;
 
 use crate::ports::Incoming;
 
-/// Calls in a row that one socket may fail. Chosen: anybody may forge complaints, but hardly one
-/// between any two calls.
+/// Calls in a row that one socket may fail. Chosen: a call that fails takes the error with it, so
+/// that the next one fails only if another complaint came between them, as anybody may forge.
 const CALLS_MOST: usize = 4;
-/// Complaints that are taken from a socket at a time, for the same reason. Chosen.
+/// Complaints that are taken from a socket at a time, so that whoever forges them keeps nobody.
+/// Chosen. Where more are left, the next call on the socket fails, and the one after it does not
+/// (sock_dequeue_err_skb, net/core/skbuff.c).
 const COLLECTED_MOST: usize = 256;
 
 /// See the module.
@@ -49,57 +52,46 @@ impl Complaints {
     }
 
     /// What a call finds in a socket that has failed one: complaints come first, whatever waits
-    /// there. `None` where it fails again and again.
+    /// there. The socket is asked again before they are taken, because each that is taken lets the
+    /// next one fail a call. `None` where it fails again and again.
     #[cold]
     pub(super) fn receive_behind<T>(
         &mut self,
         socket: &UdpSocket,
         mut receive: impl FnMut() -> io::Result<T>,
     ) -> Option<T> {
-        (0..CALLS_MOST).find_map(|_| {
-            self.collect(socket);
-            receive().ok()
-        })
+        let found = (0..CALLS_MOST).find_map(|_| receive().ok());
+        self.collect(socket);
+        found
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use weft_os::outbound;
-
     use super::*;
     use crate::sockets::port_sockets::open_socket;
+    use crate::sockets::refusing::{be_flooded, refusing};
 
-    /// A socket that keeps what is refused, and an address that refuses all.
-    fn socket_and_refusing() -> (UdpSocket, std::net::UdpSocket, SocketAddr) {
-        let socket = open_socket(([127, 0, 0, 1], 0).into()).expect("bound");
-        // It talks to nobody but itself.
-        let far = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound");
-        let to = far.local_addr().expect("bound");
-        far.connect(to).expect("connected");
-        (socket, far, to)
+    /// One that keeps what is refused.
+    fn socket() -> UdpSocket {
+        open_socket(([127, 0, 0, 1], 0).into()).expect("bound")
     }
 
     #[test]
     fn a_flood_of_complaints_ends_a_look_and_the_rest_is_taken_by_the_next() {
-        let (socket, _far, to) = socket_and_refusing();
-        for _ in 0..=COLLECTED_MOST {
-            // Each other call fails with the answer to the one before.
-            if outbound::send_bytes(&socket, to, &[7], 0).is_err() {
-                outbound::send_bytes(&socket, to, &[7], 0).expect("sent");
-            }
-        }
+        let (socket, (_far, to)) = (socket(), refusing());
+        be_flooded(&socket, to, COLLECTED_MOST + 1);
         let mut complaints = Complaints::default();
         complaints.collect(&socket);
         assert_eq!(complaints.refused.len(), COLLECTED_MOST);
         complaints.collect(&socket);
-        assert_eq!(complaints.refused.len(), COLLECTED_MOST + 1);
+        assert!(complaints.refused.len() > COLLECTED_MOST);
         assert!(complaints.refused.iter().all(|refused| *refused == to));
     }
 
     #[test]
     fn a_socket_is_asked_again_until_it_answers_and_so_often_at_most() {
-        let (socket, _far, _) = socket_and_refusing();
+        let socket = socket();
         for failing_count in 0..=CALLS_MOST {
             let mut call_count = 0;
             let found = Complaints::default().receive_behind(&socket, || {

@@ -36,10 +36,12 @@ pub(super) fn send(
         }
         gather.add_bytes(head);
         whole.gather(number * part_bytes, part_bytes, &mut gather);
-        // An error may be the answer to an earlier datagram; then the same may go once more.
+        // An error may be the answer to an earlier datagram; then the same may go once more, and
+        // first: to take some of the answers may make the next call fail.
         let result = gather.send(socket, 0).or_else(|_| {
+            let again = gather.send(socket, 0);
             complaints.collect(socket);
-            gather.send(socket, 0)
+            again
         });
         if let Err(error) = result
             && SendFailure::of(&error) == SendFailure::Full
@@ -57,11 +59,13 @@ mod tests {
     use crate::gso_batch::GsoBatch;
     use crate::joining::{Joined, Joining};
     use crate::sends::Sends;
+    use crate::sockets::port_sockets::open_socket;
+    use crate::sockets::refusing::{FLOODS, be_flooded, be_refused, refusing};
     use std::net::SocketAddr;
     use std::os::fd::{AsFd, AsRawFd};
     use weft_memory::{BytesView, UserBuffer};
     use weft_os::datagrams::ReceiveBatch;
-    use weft_os::{error_queue, sleep};
+    use weft_os::sleep;
     use weft_srd::events::Payload;
     use weft_srd::{Ecn, Transmit};
 
@@ -147,13 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_refuses_between_two_pieces_is_collected() {
-        let from = UdpSocket::bind(([127, 0, 0, 1], 0).into()).expect("bound");
-        error_queue::keep(&from).expect("kept");
-        // It talks to nobody but itself, and so refuses what comes from others.
-        let far = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound");
-        let to = far.local_addr().expect("bound");
-        far.connect(to).expect("connected");
+    fn what_a_host_has_refused_is_collected() {
+        let from = open_socket(([127, 0, 0, 1], 0).into()).expect("bound");
+        let (_far, to) = refusing();
+        be_refused(&from, to);
         let (transmit, sends, _) = long_packet(to);
         let (batch, mut cutting) = ([transmit], Cutting::default());
         cutting.prepare(&batch, 0);
@@ -162,5 +163,22 @@ mod tests {
         let sent = send(&mut GatherSpace::default(), &from, &source, &mut complaints);
         assert_eq!(sent, (1, false));
         assert!(!complaints.is_empty());
+    }
+
+    #[test]
+    fn a_long_packet_leaves_whole_behind_a_flood_of_complaints() {
+        for count in FLOODS {
+            let bind = || open_socket(([127, 0, 0, 1], 0).into()).expect("bound");
+            let (from, to, (_far, gone)) = (bind(), bind(), refusing());
+            be_flooded(&from, gone, count);
+            let (transmit, sends, bytes) = long_packet(to.local_address().expect("bound"));
+            let (batch, mut cutting) = ([transmit], Cutting::default());
+            cutting.prepare(&batch, 0);
+            let mut complaints = Complaints::default();
+            let source = source(&batch, &sends, &cutting);
+            let sent = send(&mut GatherSpace::default(), &from, &source, &mut complaints);
+            assert_eq!(sent, (1, false));
+            assert!(read(&to, 14).1 == bytes[100..], "behind {count}");
+        }
     }
 }

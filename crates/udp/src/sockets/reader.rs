@@ -226,10 +226,6 @@ impl Reader {
             let Some(index) = self.sockets.position(named) else {
                 continue;
             };
-            if readable.complains {
-                // An error that another call was told may have left more there.
-                self.complaints.collect(self.sockets.at(index));
-            }
             // The connected one has been looked into.
             if index < PORT_COUNT {
                 let most_bytes = left_bytes.min(SOCKET_BYTES);
@@ -237,6 +233,10 @@ impl Reader {
                 self.polling.found(index, found.arrival_count());
                 left_bytes = left_bytes.saturating_sub(found.cost_bytes());
                 total.add(&found);
+            }
+            if readable.complains {
+                // An error that another call was told may have left more there.
+                self.complaints.collect(self.sockets.at(index));
             }
         }
         total

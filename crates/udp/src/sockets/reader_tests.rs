@@ -12,6 +12,9 @@ use crate::settings::Settings;
 use crate::sockets::found::DATAGRAM_COST_BYTES;
 use crate::sockets::port_sockets::open_socket;
 
+#[path = "complaining_tests.rs"]
+mod complaining;
+
 /// More than the single datagrams after which the kernel need not join any, of which some are read
 /// two by two.
 const SINGLES_MOST: usize = 130;
@@ -298,33 +301,6 @@ fn an_empty_socket_hides_nothing_in_others_from_who_comes_back() {
         send(&far, addresses[0], 1);
         let count = receive(&mut reader);
         assert_eq!(count, 1 + WAITING_COUNT, "connected: {connects}");
-    }
-}
-
-/// A host has refused what was sent earlier through a socket, and the socket tells of that first.
-#[test]
-fn a_complaint_hides_nothing_from_who_comes_back() {
-    for (connects, complaining) in [(false, 0), (false, 1), (true, PORT_COUNT), (true, 1)] {
-        let far = std::net::UdpSocket::bind("127.0.0.1:0").expect("bound");
-        let far_address = far.local_addr().expect("bound");
-        // It refuses what comes from anybody else.
-        far.connect(far_address).expect("connected");
-        let (mut reader, addresses) = settled_with(connects, far_address);
-        looked_at(&mut reader, Instant(1));
-        let socket = reader.sockets.at(complaining);
-        outbound::send_bytes(socket, far_address, &[7], 0).expect("sent");
-        for to in &addresses[..2] {
-            for _ in 0..WAITING_COUNT {
-                far.send_to(&[7; DATAGRAM_BYTES], to).expect("sent");
-            }
-        }
-        let (mut count, mut refused) = (0, Vec::new());
-        reader.receive(&mut |_, incoming| match incoming {
-            Incoming::Datagram(..) => count += 1,
-            Incoming::Refused(to) => refused.push(to),
-        });
-        assert_eq!(count, 2 * WAITING_COUNT, "{connects}, {complaining}");
-        assert_eq!(refused, [far_address]);
     }
 }
 
