@@ -70,6 +70,9 @@ pub(super) fn attempt(
         match SendFailure::of(&error) {
             SendFailure::Full => attempts.end = End::Full,
             SendFailure::CannotJoin if are_joined => attempts.end = End::CannotJoin,
+            // Newer kernels say so where the parts are longer than the route carries. A host may
+            // say it of an earlier datagram, too.
+            SendFailure::TooLong if are_joined && is_last => attempts.end = End::CannotJoin,
             failure => {
                 attempts.complains = true;
                 if is_last {
@@ -92,9 +95,10 @@ pub(super) fn attempt(
 mod tests {
     use super::*;
 
-    /// Linux: EAGAIN, EINVAL, ECONNREFUSED.
+    /// Linux: EAGAIN, EINVAL, EMSGSIZE, ECONNREFUSED.
     const FULL: i32 = 11;
     const INVALID: i32 = 22;
+    const TOO_LONG: i32 = 90;
     const REFUSED: i32 = 111;
 
     /// Each call gets the next of these answers: so many are taken, or an error. Answers also for
@@ -144,9 +148,22 @@ mod tests {
         assert_eq!((attempts.end, attempts.done_count), (End::Full, 1));
     }
 
+    /// Linux 6.18 says that parts of 1,600 bytes on a route of 1,500 are too long; older ones say
+    /// that the call is not valid.
     #[test]
-    fn what_an_interface_cannot_join_leaves_one_by_one_from_then_on() {
-        let (attempts, _) = attempted(3, true, &[Ok(1), Err(INVALID)]);
-        assert_eq!((attempts.end, attempts.done_count), (End::CannotJoin, 1));
+    fn parts_that_are_too_long_for_the_route_leave_one_by_one_from_then_on() {
+        let too_long = [Err(TOO_LONG); ATTEMPTS_MOST];
+        for answers in [&too_long[..], &[Err(INVALID)]] {
+            let answers = [&[Ok(1)], answers].concat();
+            let (attempts, _) = attempted(3, true, &answers);
+            assert_eq!((attempts.end, attempts.done_count), (End::CannotJoin, 1));
+            assert!(attempts.failure.is_none());
+        }
+        let answers = [Err(TOO_LONG), Err(TOO_LONG), Err(TOO_LONG), Ok(1)];
+        let (attempts, _) = attempted(1, true, &answers);
+        assert_eq!(attempts.end, End::All, "it was said of an earlier one");
+        let (attempts, _) = attempted(1, false, &too_long);
+        assert_eq!((attempts.end, attempts.done_count), (End::All, 1));
+        assert!(attempts.failure.is_none(), "as a probe may be");
     }
 }
