@@ -95,9 +95,9 @@ pub trait Ports: Sized {
     fn set_undisturbed(&mut self, _: bool) {}
 
     /// Takes what has arrived in all ports until a look into all finds nothing, within bounds. To
-    /// be called before timers are asked: an answer that waits in a socket is no silence. Answers
-    /// how many there were.
-    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize;
+    /// be called before timers are asked: an answer that waits in a socket is no silence. False if
+    /// a port could not be read: then timers must wait for another call.
+    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> bool;
 
     /// Whether the next `receive` hands over something that was collected before, as while
     /// something was sent: the descriptor does not show it.

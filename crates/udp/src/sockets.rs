@@ -329,8 +329,8 @@ impl Ports for SocketPorts {
         self.reader.receive(visit)
     }
 
-    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
-        self.reader.look_for_rest(visit)
+    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> bool {
+        !self.reader.look_for_rest(visit).is_cut
     }
 
     fn has_complaints(&self) -> bool {

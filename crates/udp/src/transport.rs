@@ -456,14 +456,13 @@ impl<P: Ports> Peer for Transport<P> {
         };
         let due_ns = driver.machine.poll_timeout();
         let is_due = due_ns.is_some_and(|due_ns| due_ns <= now_ns);
-        let judges = is_due && driver.machine.handle_moved_timeouts(now_ns);
-        if judges {
-            // By the time as of which timers are judged, everything was read (srd-protocol 8.6).
-            self.ports.receive_rest(&mut |heard_ns, incoming| {
+        let may_judge = is_due && driver.machine.handle_moved_timeouts(now_ns);
+        // By the time as of which timers are judged, everything was read (srd-protocol 8.6).
+        let judges = may_judge
+            && self.ports.receive_rest(&mut |heard_ns, incoming| {
                 events += driver.take(heard_ns, incoming, owner);
                 now_ns = heard_ns;
             });
-        }
         events += driver.catch_up(now_ns, owner);
         if !driver.own.is_idle() {
             events += driver.own.deliver(owner);

@@ -37,6 +37,8 @@ struct Nowhere {
     refused_count: usize,
     /// The last look before timers finds something, and takes so long.
     rest_ns: Nanos,
+    /// One of them cannot be read.
+    is_cut: bool,
 }
 
 impl Ports for Nowhere {
@@ -50,6 +52,7 @@ impl Ports for Nowhere {
             refuses: false,
             refused_count: 0,
             rest_ns: Nanos::ZERO,
+            is_cut: false,
         })
     }
     fn list(&self) -> PortList {
@@ -86,14 +89,13 @@ impl Ports for Nowhere {
     fn has_complaints(&self) -> bool {
         self.refused_count > 0
     }
-    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
-        if self.rest_ns == Nanos::ZERO {
-            return 0;
+    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> bool {
+        if self.rest_ns > Nanos::ZERO {
+            let origin = Origin::from(SocketAddr::from(THERE));
+            visit(self.now_ns, Incoming::Datagram(origin, &[]));
+            self.now_ns += self.rest_ns;
         }
-        let origin = Origin::from(SocketAddr::from(THERE));
-        visit(self.now_ns, Incoming::Datagram(origin, &[]));
-        self.now_ns += self.rest_ns;
-        1
+        !self.is_cut
     }
     fn send(&mut self, batch: &[Transmit], _: &Sends) -> Departed {
         self.sent_count += batch.len();
@@ -239,4 +241,19 @@ fn what_is_due_after_the_last_look_is_not_judged_yet() {
     });
     assert!(sent_counts[0] > 0, "to the first one is sent again");
     assert_eq!(sent_counts[0], sent_counts[1]);
+}
+
+/// An answer may wait there.
+#[test]
+fn what_is_due_is_not_judged_while_a_port_cannot_be_read() {
+    let mut transport = open();
+    post(&mut transport, 1);
+    transport.ports.now_ns += SOON_NS;
+    transport.ports.is_cut = true;
+    let sent_count = transport.ports.sent_count;
+    transport.progress(&mut Unmoved);
+    assert_eq!(transport.ports.sent_count, sent_count);
+    transport.ports.is_cut = false;
+    transport.progress(&mut Unmoved);
+    assert!(transport.ports.sent_count > sent_count, "it is sent again");
 }

@@ -21,10 +21,21 @@ const CALLS_MOST: usize = 4;
 const COLLECTED_MOST: usize = 256;
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Complaints {
     /// Where nobody has the port.
     refused: VecDeque<SocketAddr>,
+    /// See [`CALLS_MOST`].
+    pub(super) calls_most: usize,
+}
+
+impl Default for Complaints {
+    fn default() -> Self {
+        Self {
+            refused: VecDeque::new(),
+            calls_most: CALLS_MOST,
+        }
+    }
 }
 
 impl Complaints {
@@ -60,7 +71,7 @@ impl Complaints {
         socket: &UdpSocket,
         mut receive: impl FnMut() -> io::Result<T>,
     ) -> Option<T> {
-        let found = (0..CALLS_MOST).find_map(|_| receive().ok());
+        let found = (0..self.calls_most).find_map(|_| receive().ok());
         self.collect(socket);
         found
     }

@@ -12,16 +12,47 @@ pub(super) struct Found {
     /// Joined ones count as one: a message in many datagrams is still a message on its own.
     pub(super) joined_count: usize,
     pub(super) bytes: usize,
+    /// The socket failed call after call: what waits there was not read.
+    pub(super) is_cut: bool,
+}
+
+/// What a call found in a socket that is read one by one. Small enough for registers.
+#[derive(Clone, Copy)]
+pub(super) enum Single {
+    /// Nothing waited.
+    Nothing,
+    /// See [`Found::is_cut`].
+    Cut,
+    /// A datagram, of which so many were let in.
+    Datagram(usize),
+}
+
+impl From<Single> for Found {
+    fn from(single: Single) -> Self {
+        match single {
+            Single::Nothing => Self::default(),
+            Single::Cut => Self::cut(),
+            Single::Datagram(admitted_count) => Self {
+                datagram_count: admitted_count,
+                joined_count: 1,
+                ..Self::default()
+            },
+        }
+    }
 }
 
 impl Found {
-    /// What a socket gave that is read one by one: nothing, or a datagram, which was let in or not.
-    pub(super) fn single(admitted_count: Option<usize>) -> Self {
+    /// Of a socket that could not be read.
+    pub(super) fn cut() -> Self {
         Self {
-            datagram_count: admitted_count.unwrap_or(0),
-            joined_count: usize::from(admitted_count.is_some()),
-            bytes: 0,
+            is_cut: true,
+            ..Self::default()
         }
+    }
+
+    /// Whether a look has found that nothing waits.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.joined_count == 0 && !self.is_cut
     }
 
     /// What it counts where the next look is decided: strangers do not decide it.
@@ -42,5 +73,6 @@ impl Found {
         self.datagram_count += more.datagram_count;
         self.joined_count += more.joined_count;
         self.bytes += more.bytes;
+        self.is_cut |= more.is_cut;
     }
 }

@@ -16,7 +16,7 @@ use crate::joining::{Joined, Joining};
 use crate::polling::{Look, SocketPolling};
 use crate::ports::Incoming;
 use crate::sockets::complaints::Complaints;
-use crate::sockets::found::Found;
+use crate::sockets::found::{Found, Single};
 use crate::sockets::port_sockets::PortSockets;
 use crate::sockets::waits::Waits;
 
@@ -117,21 +117,22 @@ impl Reader {
             let found = match look {
                 Look::At(index) => {
                     let found = self.receive_expected(index, visit);
-                    if found.joined_count == 0 {
+                    if found.is_nothing() {
                         self.polling.on_one_empty();
-                        continue;
                     }
                     found
                 }
                 Look::Everywhere => {
                     let found = self.receive_from_all(visit);
-                    if found.joined_count == 0 {
+                    if found.is_nothing() {
                         self.polling.on_all_empty();
-                        continue;
                     }
                     found
                 }
             };
+            if found.joined_count == 0 {
+                continue;
+            }
             let count = found.datagram_count;
             // A stranger's datagram does not end an absence unheard.
             if self.polling.comes_back(self.found_ns) {
@@ -148,7 +149,7 @@ impl Reader {
     #[inline]
     fn receive_expected(&mut self, index: usize, visit: &mut impl Visit) -> Found {
         if index == PORT_COUNT && self.sockets.connected_polling.expects_one() {
-            return Found::single(self.receive_one_connected(visit));
+            return self.receive_one_connected(visit).into();
         }
         let found = if index == PORT_COUNT {
             self.receive_connected(visit)
@@ -178,16 +179,17 @@ impl Reader {
     }
 
     /// What waits in all sockets, until a round finds nothing: also what has come since the last
-    /// look, after which this thread may have lost its processor.
+    /// look, after which this thread may have lost its processor. It is cut if the last round was.
     #[cold]
-    pub(super) fn look_for_rest(&mut self, visit: &mut impl Visit) -> usize {
-        let mut total = 0;
+    pub(super) fn look_for_rest(&mut self, visit: &mut impl Visit) -> Found {
+        let mut total = Found::default();
         for _ in 0..REST_ROUNDS {
             let found = self.receive_round(visit);
-            if found.joined_count == 0 {
+            total.add(&found);
+            total.is_cut = found.is_cut;
+            if found.is_nothing() {
                 break;
             }
-            total += found.datagram_count;
         }
         total
     }
@@ -248,7 +250,7 @@ impl Reader {
             return self.receive_waiting_connected(visit);
         }
         if !self.sockets.connected_polling.is_joined() {
-            return Found::single(self.receive_one_connected(visit));
+            return self.receive_one_connected(visit).into();
         }
         let found = match self.sockets.connected_polling.is_single() {
             true => self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit),
@@ -270,7 +272,7 @@ impl Reader {
         if self.sockets.connected_polling.is_joined() {
             return self.receive_waiting(PORT_COUNT, SOCKET_BYTES, visit);
         }
-        let mut found = Found::single(self.receive_one_connected(visit));
+        let mut found = Found::from(self.receive_one_connected(visit));
         if found.joined_count > 0 {
             found.add(&self.receive_rest_connected(visit));
         }
@@ -283,7 +285,7 @@ impl Reader {
     fn receive_rest_connected(&mut self, visit: &mut impl Visit) -> Found {
         let mut found = Found::default();
         if !self.sockets.connected_polling.is_joined() {
-            found = Found::single(self.receive_one_connected(visit));
+            found = Found::from(self.receive_one_connected(visit));
             if found.joined_count == 0 {
                 return found;
             }
@@ -295,21 +297,20 @@ impl Reader {
         found
     }
 
-    /// Receives one datagram from it with the cheapest call: how many were let in, or `None` if
-    /// none waited. Who sent what it finds is known. Most looks are in vain, so
-    /// what is found is taken elsewhere: here no register is saved for it.
+    /// Receives one datagram from it with the cheapest call. Who sent what it finds is known. Most
+    /// looks are in vain, so what is found is taken elsewhere: here no register is saved for it.
     #[inline]
-    fn receive_one_connected(&mut self, visit: &mut impl Visit) -> Option<usize> {
+    fn receive_one_connected(&mut self, visit: &mut impl Visit) -> Single {
         self.call_count += 1;
         let socket = self.sockets.at(PORT_COUNT);
         match self.batch.receive_connected(socket) {
             Ok(Some(datagram)) => {
                 let length_bytes = datagram.len();
-                Some(self.take_connected(length_bytes, visit))
+                Single::Datagram(self.take_connected(length_bytes, visit))
             }
             Ok(None) => {
                 self.sockets.connected_polling.on_empty();
-                None
+                Single::Nothing
             }
             Err(_) => self.receive_complaining_connected(visit),
         }
@@ -318,17 +319,18 @@ impl Reader {
     /// The same where the socket has complained instead.
     #[cold]
     #[inline(never)]
-    fn receive_complaining_connected(&mut self, visit: &mut impl Visit) -> Option<usize> {
+    fn receive_complaining_connected(&mut self, visit: &mut impl Visit) -> Single {
         let receive = |batch: &mut ReceiveBatch, socket: &UdpSocket| {
             let datagram = batch.receive_connected(socket)?;
             Ok(datagram.map(<[u8]>::len))
         };
-        match self.receive_behind_complaints(PORT_COUNT, receive)? {
-            Some(length_bytes) => Some(self.take_connected(length_bytes, visit)),
-            None => {
+        match self.receive_behind_complaints(PORT_COUNT, receive) {
+            Some(Some(length_bytes)) => Single::Datagram(self.take_connected(length_bytes, visit)),
+            Some(None) => {
                 self.sockets.connected_polling.on_empty();
-                None
+                Single::Nothing
             }
+            None => Single::Cut,
         }
     }
 
@@ -416,7 +418,7 @@ impl Reader {
             Err(_) => self.receive_behind_complaints(index, receive),
         };
         let Some(count) = received else {
-            return Found::default();
+            return Found::cut();
         };
         if count == 0 {
             if is_connected {
@@ -467,6 +469,7 @@ impl Reader {
             datagram_count: total,
             joined_count: count,
             bytes,
+            is_cut: false,
         }
     }
 }

@@ -269,8 +269,8 @@ impl Ports for SimulatedPorts {
         due.len() + refused.len()
     }
 
-    fn receive_rest(&mut self, _visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
-        0
+    fn receive_rest(&mut self, _visit: &mut impl FnMut(Instant, Incoming<'_>)) -> bool {
+        true
     }
 
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
