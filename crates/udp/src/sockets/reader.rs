@@ -100,7 +100,9 @@ impl Reader {
         self.sockets.on_progress();
         let mut total = self.look(visit);
         while let Some(complaint) = self.complaints.next() {
-            visit(Instant(clock::monotonic_ns()), complaint);
+            let now_ns = Instant(clock::monotonic_ns());
+            self.on_clock(now_ns);
+            visit(now_ns, complaint);
             total += 1;
         }
         total
