@@ -31,8 +31,8 @@
 //! - A remote closes: it says so.
 //!
 //! Modules, from the top down:
-//! - [`transport`]: the whole; `route`: what an endpoint asks of it; `published`: what `weft top`
-//!   reads
+//! - [`transport`]: the whole; `closing`: its end; `route`: what an endpoint asks of it;
+//!   `published`: what `weft top` reads
 //! - `driver`: between owner and machine; `holding`: when a payload is copied; `outbox`: datagrams
 //!   that wait to leave; `host_probe`: whether the hosts of silent remotes live
 //! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
@@ -46,6 +46,7 @@
 mod absence;
 mod arrivals;
 mod authentication;
+mod closing;
 mod connected;
 mod connected_polling;
 mod cutting;

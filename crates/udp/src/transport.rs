@@ -9,9 +9,10 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::{process, sleep};
-use weft_srd::{Arrival, Config, Instant, Machine, Nanos, PORT_COUNT};
+use weft_srd::{Config, Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
+use crate::closing::Closing;
 use crate::driver::{Driver, Handed, transfer_error};
 use crate::holding::Asked;
 use crate::host_probe::HostProbes;
@@ -324,19 +325,19 @@ impl<P: Ports> Transport<P> {
             if waited || !(self.driver.machine.inspect().owes() || self.outbox.is_blocked()) {
                 break;
             }
-            let driver = &mut self.driver;
-            let count = self.ports.receive(&mut |now_ns, incoming| {
-                take_and_drop(&mut driver.machine, now_ns, incoming);
-            });
-            if count > 0 {
+            let mut closing = Closing::begin(&mut self.driver.machine, now_ns);
+            let mut take = |at_ns: Instant, incoming: Incoming<'_>| closing.take(at_ns, incoming);
+            self.ports.receive(&mut take);
+            if self.ports.receive_rest(&mut take) {
+                closing.judge();
+            }
+            if closing.hears {
                 heard_ns = now_ns;
             } else if let Some(descriptor) = self.ports.wait_fd().filter(|_| !self.outbox.has_more)
             {
                 self.ports.before_sleep(None, false);
                 sleep::wait_readable(descriptor, 1);
             }
-            driver.machine.handle_timeout(self.ports.now_ns());
-            while driver.machine.poll_event().is_some() {}
         }
         let now_ns = self.ports.now_ns();
         self.driver.machine.farewell(now_ns);
@@ -345,21 +346,6 @@ impl<P: Ports> Transport<P> {
             self.flush(now_ns);
         }
     }
-}
-
-/// Takes what came in while the endpoint closes, and drops it.
-fn take_and_drop(machine: &mut Machine, now_ns: Instant, incoming: Incoming<'_>) {
-    if let Incoming::Datagram(origin, datagram) = incoming
-        && let Arrival::Begun {
-            remote,
-            segment,
-            payload,
-            ..
-        } = machine.handle_datagram(now_ns, origin, datagram)
-    {
-        machine.at(remote).begin(now_ns, &segment, payload, None);
-    }
-    while machine.poll_event().is_some() {}
 }
 
 impl<P: Ports> Peer for Transport<P> {

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use super::Transport;
+use super::{LINGER_SILENT_NS, Transport};
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
     RemoteId, SendOp, SendToken, TransferError,
@@ -256,4 +256,17 @@ fn what_is_due_is_not_judged_while_a_port_cannot_be_read() {
     transport.ports.is_cut = false;
     transport.progress(&mut Unmoved);
     assert!(transport.ports.sent_count > sent_count, "it is sent again");
+}
+
+/// What the host of a process says that is gone keeps nobody who waits for that process.
+#[test]
+fn who_closes_waits_for_what_remotes_say_and_not_for_what_hosts_say_of_them() {
+    let mut transport = open();
+    post(&mut transport, 1);
+    transport.ports.refuses = true;
+    let start_ns = transport.ports.now_ns;
+    transport.close();
+    let took_ns = transport.ports.now_ns - start_ns;
+    assert!(took_ns > LINGER_SILENT_NS, "it is owed something");
+    assert!(took_ns < LINGER_SILENT_NS + SOON_NS, "{took_ns:?}");
 }
