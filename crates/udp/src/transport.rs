@@ -292,6 +292,10 @@ impl<P: Ports> Transport<P> {
     /// Announces a sleep. False if there is something to do first. After true, every datagram and
     /// every deadline makes `wait_fd` readable, also of what other threads begin meanwhile.
     pub fn before_sleep(&mut self) -> bool {
+        // In a child nothing is ever done.
+        if !self.ports.are_ours() {
+            return true;
+        }
         let now_ns = self.ports.now_ns();
         self.flush(now_ns);
         if self.has_pending() {

@@ -39,6 +39,8 @@ struct Nowhere {
     rest_ns: Nanos,
     /// One of them cannot be read.
     is_cut: bool,
+    /// They are a parent's.
+    is_child: bool,
 }
 
 impl Ports for Nowhere {
@@ -53,6 +55,7 @@ impl Ports for Nowhere {
             refused_count: 0,
             rest_ns: Nanos::ZERO,
             is_cut: false,
+            is_child: false,
         })
     }
     fn list(&self) -> PortList {
@@ -96,6 +99,9 @@ impl Ports for Nowhere {
             self.now_ns += self.rest_ns;
         }
         !self.is_cut
+    }
+    fn are_ours(&self) -> bool {
+        !self.is_child
     }
     fn send(&mut self, batch: &[Transmit], _: &Sends) -> Departed {
         self.sent_count += batch.len();
@@ -269,4 +275,16 @@ fn who_closes_waits_for_what_remotes_say_and_not_for_what_hosts_say_of_them() {
     let took_ns = transport.ports.now_ns - start_ns;
     assert!(took_ns > LINGER_SILENT_NS, "it is owed something");
     assert!(took_ns < LINGER_SILENT_NS + SOON_NS, "{took_ns:?}");
+}
+
+/// Its parent's ports have word for nobody else, and nobody there ever hands it over.
+#[test]
+fn a_child_is_never_kept_from_sleep() {
+    let mut transport = open();
+    transport.ports.refuses = true;
+    post(&mut transport, 1);
+    transport.ports.now_ns += SOON_NS;
+    assert!(!transport.before_sleep(), "there is something to do");
+    transport.ports.is_child = true;
+    assert!(transport.before_sleep());
 }
