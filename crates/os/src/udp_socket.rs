@@ -79,6 +79,16 @@ impl UdpSocket {
         Ok(())
     }
 
+    /// For a socket made by [`Self::beside`] that is about to be closed: all that comes to its port
+    /// goes to the first one again, also while a child after fork(2) holds this one open. It talks
+    /// to nobody but itself. Slow path.
+    pub fn leave(&self) {
+        // Where it fails, only a child that lives on keeps what comes.
+        let _ = self
+            .local_address()
+            .and_then(|address| self.raw.connect(address));
+    }
+
     /// The largest IP packet that the kernel sends from here to an address without taking it apart:
     /// what the interface on the way takes, or less if a router has said so (IP_MTU). `None` if no
     /// way leads there. Slow path.

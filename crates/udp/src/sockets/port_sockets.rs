@@ -155,9 +155,14 @@ impl PortSockets {
         }
     }
 
-    /// From now on there is no connected socket; all comes to that of its port.
+    /// From now on there is no connected socket; all comes to that of its port. A child after
+    /// fork(2) may hold it open: so to close it is not enough, for the port and for the wait set.
     #[cold]
     fn disconnect(&mut self) {
+        if let Some(connected) = self.all.get(PORT_COUNT) {
+            self.wait_set.remove(connected.as_fd());
+            connected.leave();
+        }
         self.all.truncate(PORT_COUNT);
         self.path.leave();
         self.connected_polling.end();

@@ -372,6 +372,26 @@ fn a_connected_socket_that_the_wait_set_does_not_take_is_given_up() {
     assert_eq!(receive(&mut reader), 1);
 }
 
+/// As a child after fork(2) does: nobody reads it there.
+#[test]
+fn a_connected_socket_that_somebody_else_holds_open_keeps_nothing_when_another_takes_its_place() {
+    let (far, next) = (local(), local());
+    let (mut reader, addresses) = settled(true, &far);
+    reader.sockets.on_sleep();
+    let connected = reader.sockets.at(PORT_COUNT).as_fd();
+    let _held = connected.try_clone_to_owned().expect("a descriptor");
+    send(&far, addresses[0], 1);
+    reader
+        .sockets
+        .settle(0, next.local_address().expect("address"));
+    let descriptor = reader.sockets.wait_set.descriptor();
+    assert!(!wait_readable(descriptor, 0), "the set has left it");
+    send(&far, addresses[0], 1);
+    assert!(wait_readable(descriptor, 10_000), "it came to the port");
+    let count: usize = (0..10).map(|_| receive(&mut reader)).sum();
+    assert_eq!(count, 1);
+}
+
 /// What one waits longer than the next would else count as the network's.
 #[test]
 fn of_several_datagrams_that_waited_in_the_connected_socket_each_has_a_wait_of_its_own() {
