@@ -13,11 +13,7 @@ use crate::udp_socket::UdpSocket;
 pub enum Complaint {
     /// Nobody has this port, says its host.
     Refused(SocketAddr),
-    /// Larger than what a router, or our interface, takes.
-    TooLong(SocketAddr),
-    /// No way leads there, at the moment.
-    Unreachable(SocketAddr),
-    /// Something else, which says nothing of a remote.
+    /// Something else, which says nothing of a remote: a router may say it, or our interface.
     Other,
 }
 
@@ -75,10 +71,6 @@ fn read_complaint(header: &libc::msghdr, to: Option<SocketAddr>) -> Complaint {
             };
             return match error.ee_errno as i32 {
                 libc::ECONNREFUSED => Complaint::Refused(to),
-                libc::EMSGSIZE => Complaint::TooLong(to),
-                libc::EHOSTUNREACH | libc::ENETUNREACH | libc::EHOSTDOWN => {
-                    Complaint::Unreachable(to)
-                }
                 _ => Complaint::Other,
             };
         }
