@@ -177,17 +177,18 @@ pub unsafe extern "C" fn weft_heap_v2(face: *mut Face) -> c_int {
 const PRELOADED: [&str; 3] = ["/libweft-heap.so", "/libweft-yield.so", "/libweft-mpi.so"];
 
 /// What is left of a list of preloaded libraries without Weft's.
-fn without_ours(list: &str) -> String {
-    let is_ours = |name: &str| PRELOADED.iter().any(|ours| name.ends_with(ours));
-    let is_other = |name: &&str| !name.is_empty() && !is_ours(name);
-    let others: Vec<&str> = list.split([' ', ':']).filter(is_other).collect();
-    others.join(":")
+fn without_ours(list: &[u8]) -> Vec<u8> {
+    let is_ours = |name: &[u8]| PRELOADED.iter().any(|ours| name.ends_with(ours.as_bytes()));
+    let is_other = |name: &&[u8]| !name.is_empty() && !is_ours(name);
+    let names = list.split(|byte| b" :".contains(byte));
+    let others: Vec<&[u8]> = names.filter(is_other).collect();
+    others.join(&b':')
 }
 
 /// Has this process's children preload what they would without `weft run`.
 fn leave_children_alone() {
     const PRELOAD: &CStr = c"LD_PRELOAD";
-    let Some(list) = process::variable(PRELOAD).and_then(|list| list.to_str().ok()) else {
+    let Some(list) = process::variable(PRELOAD).map(CStr::to_bytes) else {
         return;
     };
     let left = without_ours(list);
@@ -225,7 +226,9 @@ mod tests {
             ("/a.so", "/a.so"),
             ("", ""),
         ] {
-            assert_eq!(without_ours(list), left, "{list}");
+            assert_eq!(without_ours(list.as_bytes()), left.as_bytes(), "{list}");
         }
+        let odd = b"/caf\xe9.so:/caf\xe9/libweft-heap.so";
+        assert_eq!(without_ours(odd), b"/caf\xe9.so");
     }
 }

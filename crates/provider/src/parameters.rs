@@ -6,8 +6,9 @@
 //! announced as strings, because libfabric's own number parser takes "abc" for 0. Source:
 //! fi_provider(3).
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char};
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -138,8 +139,8 @@ impl Refused {
 }
 
 fn read() -> Result<Settings, Refused> {
-    let interfaces = value(&parameter::INTERFACE).map(|text| parse_interfaces(&text));
-    let region_directory = value(&parameter::REGION_DIRECTORY).map(|text| parse_directory(&text));
+    let interfaces = text(&parameter::INTERFACE).map(|text| parse_interfaces(&text));
+    let region_directory = value(&parameter::REGION_DIRECTORY).map(|path| parse_directory(&path));
     let dead_after_s = number(&parameter::DEAD_AFTER, &parameter::DEAD_AFTER_S)?;
     let inject_size_bytes = number(&parameter::INJECT_SIZE, &parameter::INJECT_SIZE_BYTES)?;
     let route = word(&parameter::ROUTE, &ROUTE_WORDS)?.unwrap_or_default();
@@ -152,7 +153,7 @@ fn read() -> Result<Settings, Refused> {
         region_directory: region_directory.transpose()?,
         route,
         dead_after: Duration::from_secs(dead_after_s),
-        report: value(&parameter::REPORT),
+        report: text(&parameter::REPORT),
         trust,
     })
 }
@@ -186,10 +187,10 @@ fn read_trust() -> Result<Trust, Refused> {
         .map_err(|error| Refused(error.to_string()))
 }
 
-/// What the host, or without it the environment, says a parameter is set to.
-fn value(parameter: &Parameter) -> Option<String> {
+/// What the host, or without it the environment, says a parameter is set to: any bytes.
+fn value(parameter: &Parameter) -> Option<OsString> {
     let Some(get) = host().param_get.filter(|_| !provider().is_null()) else {
-        return std::env::var(parameter.variable).ok();
+        return std::env::var_os(parameter.variable);
     };
     let mut text: *mut c_char = std::ptr::null_mut();
     // SAFETY: the provider structure and the name are valid; a parameter defined as a string yields
@@ -199,16 +200,18 @@ fn value(parameter: &Parameter) -> Option<String> {
         return None;
     }
     // SAFETY: the host answered with a C string of its own.
-    Some(
-        unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned(),
-    )
+    let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+    Some(OsStr::from_bytes(bytes).to_owned())
+}
+
+/// The same as text, for parameters all of whose values are text.
+fn text(parameter: &Parameter) -> Option<String> {
+    value(parameter).map(|bytes| bytes.to_string_lossy().into_owned())
 }
 
 /// The number that a parameter is set to, or its default.
 fn number(parameter: &Parameter, range: &Range) -> Result<u64, Refused> {
-    value(parameter).map_or(Ok(range.default), |text| {
+    text(parameter).map_or(Ok(range.default), |text| {
         parse_number(parameter, range, &text)
     })
 }
@@ -220,7 +223,7 @@ fn parse_number(parameter: &Parameter, range: &Range, text: &str) -> Result<u64,
 
 /// What the word that a parameter is set to stands for; `None` if it is not set.
 fn word<T: Copy>(parameter: &Parameter, words: &[(&str, T)]) -> Result<Option<T>, Refused> {
-    value(parameter)
+    text(parameter)
         .map(|text| parse_word(parameter, &text, words))
         .transpose()
 }
@@ -248,12 +251,13 @@ fn parse_job_key(text: &str) -> Result<JobKey, Refused> {
     })
 }
 
-fn parse_directory(text: &str) -> Result<PathBuf, Refused> {
-    let path = PathBuf::from(text);
+fn parse_directory(path: &OsStr) -> Result<PathBuf, Refused> {
+    let path = PathBuf::from(path);
     if path.is_absolute() && path.is_dir() {
         return Ok(path);
     }
-    Err(Refused::not_one(&parameter::REGION_DIRECTORY, text))
+    let shown = path.to_string_lossy();
+    Err(Refused::not_one(&parameter::REGION_DIRECTORY, &shown))
 }
 
 #[cfg(test)]
@@ -318,15 +322,26 @@ mod tests {
             why.contains("FI_WEFT_SINGLE_COPY") && why.contains("auto, always or never"),
             "{why}"
         );
-        assert_eq!(parse_directory("/"), Ok(PathBuf::from("/")));
+        assert_eq!(parse_directory(OsStr::new("/")), Ok(PathBuf::from("/")));
         for text in ["", "tmp", "/no/such/directory"] {
             assert!(
-                parse_directory(text)
+                parse_directory(OsStr::new(text))
                     .expect_err("refused")
                     .0
                     .contains("FI_WEFT_REGION_DIR")
             );
         }
+    }
+
+    #[test]
+    fn a_directory_may_have_any_bytes() {
+        let mut name = OsStr::from_bytes(b"weft-parameters-caf\xe9-").to_owned();
+        name.push(std::process::id().to_string());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).expect("a directory");
+        let parsed = parse_directory(path.as_os_str());
+        std::fs::remove_dir(&path).expect("it is empty");
+        assert_eq!(parsed, Ok(path));
     }
 
     #[test]
