@@ -5,7 +5,7 @@
 //! Called by `lib.rs` and `info.rs`. It is not loaded into this process: its file is read, and
 //! where `fi_info` is installed that is asked, as an MPI's libfabric would load it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -115,11 +115,13 @@ fn libraries(file: &Path) -> Check {
     })
 }
 
-fn judge_libraries(needed: &[String], why: &str, is_found: impl Fn(&str) -> bool) -> Check {
-    let names = needed.iter().map(String::as_str);
-    let lost: Vec<&str> = names.filter(|name| !is_found(name)).collect();
+fn judge_libraries(needed: &[OsString], why: &str, is_found: impl Fn(&OsStr) -> bool) -> Check {
+    let shown = |name: &OsString| name.to_string_lossy().into_owned();
+    let lost = needed.iter().filter(|name| !is_found(name));
+    let lost: Vec<String> = lost.map(shown).collect();
     if lost.is_empty() {
-        return Check::ok(LIBRARIES, needed.join(", "), why);
+        let all: Vec<String> = needed.iter().map(shown).collect();
+        return Check::ok(LIBRARIES, all.join(", "), why);
     }
     Check::ok(LIBRARIES, format!("not found: {}", lost.join(", ")), why).but(
         Status::Fail,
@@ -233,8 +235,10 @@ mod tests {
 
     #[test]
     fn libraries_that_the_loader_does_not_find_are_named() {
-        let needed = names(&["libc.so.6", "libold.so.1", "libgone.so"]);
-        let judge = |here: &[&str]| judge_libraries(&needed, "why", |name| here.contains(&name));
+        let needed = ["libc.so.6", "libold.so.1", "libgone.so"].map(OsString::from);
+        let judge = |here: &[&str]| {
+            judge_libraries(&needed, "why", |name| here.iter().any(|one| *one == name))
+        };
         let all = judge(&["libc.so.6", "libold.so.1", "libgone.so"]);
         assert_eq!(all.status, Status::Ok);
         let some = judge(&["libc.so.6"]);

@@ -5,8 +5,10 @@
 //! Called by `linkage.rs`, `family.rs` and the doctor; the parsing itself is the `object` crate's,
 //! which reads only the parts it needs. Source: ELF gABI, chapter "Dynamic Linking"; ld.so(8).
 
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use object::read::elf::{Dyn, ElfFile64, FileHeader};
@@ -17,13 +19,13 @@ use object::{Endianness, elf};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dynamic {
     /// DT_NEEDED: sonames of the libraries it asks for.
-    pub needed: Vec<String>,
+    pub needed: Vec<OsString>,
     /// DT_RPATH, split at colons; empty when DT_RUNPATH is present, as the loader then ignores it.
-    pub rpath: Vec<String>,
+    pub rpath: Vec<OsString>,
     /// DT_RUNPATH, split at colons.
-    pub runpath: Vec<String>,
+    pub runpath: Vec<OsString>,
     /// DT_SONAME.
-    pub soname: Option<String>,
+    pub soname: Option<OsString>,
 }
 
 type Parsed<'data> = ElfFile64<'data, Endianness, &'data ReadCache<File>>;
@@ -84,12 +86,12 @@ pub fn dynamic(path: &Path) -> io::Result<Dynamic> {
                 .val32(endian)
                 .and_then(|offset| strings.get(offset).ok());
             let Some(bytes) = bytes else { continue };
-            let text = String::from_utf8_lossy(bytes).into_owned();
+            let text = OsStr::from_bytes(bytes);
             match u32::try_from(tag) {
-                Ok(elf::DT_NEEDED) => found.needed.push(text),
-                Ok(elf::DT_RPATH) => found.rpath = split(&text),
-                Ok(elf::DT_RUNPATH) => found.runpath = split(&text),
-                _ => found.soname = Some(text),
+                Ok(elf::DT_NEEDED) => found.needed.push(text.to_owned()),
+                Ok(elf::DT_RPATH) => found.rpath = split(text),
+                Ok(elf::DT_RUNPATH) => found.runpath = split(text),
+                _ => found.soname = Some(text.to_owned()),
             }
         }
         if !found.runpath.is_empty() {
@@ -99,10 +101,11 @@ pub fn dynamic(path: &Path) -> io::Result<Dynamic> {
     })
 }
 
-fn split(list: &str) -> Vec<String> {
-    list.split(':')
-        .filter(|entry| !entry.is_empty())
-        .map(str::to_owned)
+fn split(list: &OsStr) -> Vec<OsString> {
+    let entries = list.as_bytes().split(|&byte| byte == b':');
+    let named = entries.filter(|entry| !entry.is_empty());
+    named
+        .map(|entry| OsStr::from_bytes(entry).to_owned())
         .collect()
 }
 
@@ -197,15 +200,12 @@ mod tests {
         );
 
         let facts = dynamic(&program).unwrap();
-        assert!(
-            facts.needed.contains(&"libmpi.so.40".to_owned()),
-            "{facts:?}"
-        );
+        assert!(facts.needed.contains(&"libmpi.so.40".into()), "{facts:?}");
         assert_eq!(facts.runpath, [here, "/elsewhere"]);
         assert!(facts.rpath.is_empty());
         assert_eq!(
             dynamic(&library).unwrap().soname.as_deref(),
-            Some("libmpi.so.40")
+            Some(OsStr::new("libmpi.so.40"))
         );
 
         let exported = exported_symbols(&library).unwrap();

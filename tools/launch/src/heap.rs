@@ -2,6 +2,7 @@
 //! `--heap`: whether libweft-heap.so is preloaded into the ranks. Called by `job.rs` and
 //! `ranks.rs`.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use crate::elf;
@@ -59,13 +60,19 @@ pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Libr
 /// Whether a program is linked to an allocator of its own.
 pub(crate) fn has_allocator(program: &Path) -> bool {
     let needed = elf::dynamic(program).map_or_else(|_| Vec::new(), |facts| facts.needed);
-    let is_one = |name: &String| ALLOCATORS.iter().any(|stem| name.starts_with(stem));
+    let is_one = |name: &OsString| {
+        let name = name.as_encoded_bytes();
+        ALLOCATORS
+            .iter()
+            .any(|stem| name.starts_with(stem.as_bytes()))
+    };
     needed.iter().any(is_one)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank_arguments::Variable;
     use crate::transport::Transport;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
@@ -104,8 +111,10 @@ mod tests {
         }
         let with = |rank: &RankArguments, at| library(rank, &Preloading::trial(&weft, at, program));
         let mut decided = asked(Heap::Auto);
-        let never = "FI_WEFT_SINGLE_COPY=never".parse().unwrap();
-        decided.variables.push(never);
+        decided.variables.push(Variable {
+            name: "FI_WEFT_SINGLE_COPY".to_owned(),
+            value: "never".into(),
+        });
         assert_eq!(with(&decided, folder.path()).unwrap(), None);
         let mut plain = asked(Heap::Auto);
         plain.plain = true;

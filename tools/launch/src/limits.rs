@@ -7,6 +7,8 @@
 //! cgroups(7), memory.events of version 2 and memory.oom_control of version 1; proc(5),
 //! max_map_count.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -66,7 +68,7 @@ impl Limits {
             locked_bytes: of(Resource::RLIMIT_MEMLOCK).filter(|&most| most == 0),
             mappings: number(Path::new("/proc/sys/vm/max_map_count"))
                 .filter(|&most| most < USUAL_MAPPINGS),
-            group: weft_os::proc_text::read("/proc/self/cgroup")
+            group: std::fs::read("/proc/self/cgroup")
                 .ok()
                 .and_then(|text| Group::of(&text, Path::new("/sys/fs/cgroup"))),
         }
@@ -184,19 +186,19 @@ fn own_tasks() -> u64 {
 
 impl Group {
     /// The group that /proc/self/cgroup names, if its memory is limited.
-    fn of(text: &str, root: &Path) -> Option<Self> {
-        let path = |line: &str, start: &str| line.strip_prefix(start).map(str::to_owned);
-        let own = text.lines().find_map(|line| {
-            let (_, named) = line.split_once(':')?;
-            path(named, "memory:").map(|at| (root.join("memory"), at))
+    fn of(text: &[u8], root: &Path) -> Option<Self> {
+        let lines = || text.split(|&byte| byte == b'\n');
+        let own = lines().find_map(|line| {
+            let number = memchr::memchr(b':', line)?;
+            let at = line[number + 1..].strip_prefix(b"memory:")?;
+            Some((root.join("memory"), at))
         });
-        let unified = || {
-            text.lines()
-                .find_map(|line| path(line, "0::"))
-                .map(|at| (root.to_owned(), at))
-        };
+        let unified =
+            || lines().find_map(|line| Some((root.to_owned(), line.strip_prefix(b"0::")?)));
         let (above, at) = own.or_else(unified)?;
-        let at = Path::new(at.trim_start_matches('/'));
+        // Its path is bytes, and the folder is opened by them.
+        let at = Path::new(OsStr::from_bytes(at));
+        let at = at.strip_prefix("/").unwrap_or(at);
         let limit = |folder: &PathBuf| {
             let files = ["memory.max", "memory.limit_in_bytes"].iter();
             let mut set = files.filter_map(|name| number(&folder.join(name)));
@@ -309,20 +311,26 @@ mod tests {
     #[test]
     fn a_control_group_that_killed_is_named_in_both_versions() {
         for (line, below, limit, events) in [
-            ("0::/a/b", "a/b", "memory.max", "memory.events"),
             (
-                "4:memory:/a/b",
-                "memory/a/b",
+                &b"0::/a/caf\xe9"[..],
+                &b"a/caf\xe9"[..],
+                "memory.max",
+                "memory.events",
+            ),
+            (
+                b"4:memory:/a/b",
+                b"memory/a/b",
                 "memory.limit_in_bytes",
                 "memory.oom_control",
             ),
         ] {
             let root = tempfile::tempdir().unwrap();
-            let folder = root.path().join(below);
+            let folder = root.path().join(OsStr::from_bytes(below));
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join(limit), "67108864\n").unwrap();
             std::fs::write(folder.join(events), "oom 5\noom_kill 3\n").unwrap();
-            let group = Group::of(&format!("9:cpu:/x\n{line}\n"), root.path()).unwrap();
+            let text = [b"9:cpu:/x\n", line, b"\n"].concat();
+            let group = Group::of(&text, root.path()).unwrap();
             assert_eq!(group.kills, 3);
             let limits = Limits {
                 group: Some(group),

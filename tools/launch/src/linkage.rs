@@ -7,6 +7,7 @@
 //! the walk.
 
 use std::collections::{HashSet, VecDeque};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +49,7 @@ struct Visit {
 /// When `program` itself is no readable 64-bit ELF file; a library that does not parse is passed
 /// over.
 pub fn find_mpi(program: &Path, loader: &Loader) -> io::Result<Option<MpiNeed>> {
-    let mut seen: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<OsString> = HashSet::new();
     let mut waiting = VecDeque::from([Visit {
         path: program.to_owned(),
         inherited_rpath: Vec::new(),
@@ -71,9 +72,9 @@ pub fn find_mpi(program: &Path, loader: &Loader) -> io::Result<Option<MpiNeed>> 
                 continue;
             }
             let path = loader.resolve(soname, &origin, &facts, &visit.inherited_rpath);
-            if is_mpi_library(soname) {
+            if let Some(name) = soname.to_str().filter(|name| is_mpi_library(name)) {
                 return Ok(Some(MpiNeed {
-                    soname: soname.clone(),
+                    soname: name.to_owned(),
                     path,
                     asked_by: visit.path,
                 }));

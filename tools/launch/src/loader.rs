@@ -6,7 +6,8 @@
 //! glibc's `dl-cache.h` for the cache's format.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::elf::Dynamic;
@@ -15,7 +16,7 @@ use crate::elf::Dynamic;
 #[derive(Debug, Clone, Default)]
 pub struct Loader {
     library_path: Vec<PathBuf>,
-    cache: HashMap<String, PathBuf>,
+    cache: HashMap<OsString, PathBuf>,
 }
 
 impl Loader {
@@ -53,12 +54,12 @@ impl Loader {
     #[must_use]
     pub fn resolve(
         &self,
-        soname: &str,
+        soname: &OsStr,
         origin: &Path,
         facts: &Dynamic,
         inherited: &[PathBuf],
     ) -> Option<PathBuf> {
-        if soname.contains('/') {
+        if soname.as_bytes().contains(&b'/') {
             let path = expand(soname, origin);
             return path.exists().then_some(path);
         }
@@ -98,7 +99,7 @@ impl Loader {
             .into_iter()
             .map(|folder| folder.join(soname));
         self.cache
-            .get(soname)
+            .get(OsStr::new(soname))
             .cloned()
             .into_iter()
             .chain(standard)
@@ -122,22 +123,37 @@ pub fn standard_folders() -> Vec<PathBuf> {
 }
 
 /// Replaces $ORIGIN and $LIB in one entry of a search path.
-pub(crate) fn expand(entry: &str, origin: &Path) -> PathBuf {
-    let folder = origin
-        .parent()
-        .unwrap_or(Path::new("/"))
-        .to_string_lossy()
-        .into_owned();
+pub(crate) fn expand(entry: &OsStr, origin: &Path) -> PathBuf {
+    let folder = origin.parent().unwrap_or(Path::new("/"));
+    let folder = folder.as_os_str().as_bytes();
     let lib = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
     let lib = if Path::new("/usr").join(&lib).exists() {
         lib
     } else {
         "lib64".to_owned()
     };
-    let text = entry
-        .replace("${ORIGIN}", &folder)
-        .replace("$ORIGIN", &folder);
-    PathBuf::from(text.replace("${LIB}", &lib).replace("$LIB", &lib))
+    let mut text = entry.as_bytes().to_vec();
+    for (name, value) in [
+        ("${ORIGIN}", folder),
+        ("$ORIGIN", folder),
+        ("${LIB}", lib.as_bytes()),
+        ("$LIB", lib.as_bytes()),
+    ] {
+        text = replaced(&text, name.as_bytes(), value);
+    }
+    PathBuf::from(OsString::from_vec(text))
+}
+
+/// The text with `value` in the place of each `name`.
+fn replaced(text: &[u8], name: &[u8], value: &[u8]) -> Vec<u8> {
+    let (mut made, mut done) = (Vec::new(), 0);
+    for at in memchr::memmem::find_iter(text, name) {
+        made.extend_from_slice(&text[done..at]);
+        made.extend_from_slice(value);
+        done = at + name.len();
+    }
+    made.extend_from_slice(&text[done..]);
+    made
 }
 
 const CACHE_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
@@ -153,7 +169,7 @@ const CACHE_FLAGS_64_BIT: [u32; 3] = [0x0303, 0x0a03, 0x1003];
 
 /// Reads the part of ld.so.cache that glibc 2.2 and later use. What does not parse is left out: the
 /// standard folders still apply.
-fn parse_cache(bytes: &[u8]) -> HashMap<String, PathBuf> {
+fn parse_cache(bytes: &[u8]) -> HashMap<OsString, PathBuf> {
     let Some(start) = memchr::memmem::find(bytes, CACHE_MAGIC) else {
         return HashMap::new();
     };
@@ -167,7 +183,7 @@ fn parse_cache(bytes: &[u8]) -> HashMap<String, PathBuf> {
     let text = |at: u32| {
         let tail = cache.get(at as usize..)?;
         let end = memchr::memchr(0, tail)?;
-        std::str::from_utf8(&tail[..end]).ok()
+        Some(OsStr::from_bytes(&tail[..end]))
     };
     let count = word(CACHE_MAGIC.len()).unwrap_or(0) as usize;
     let mut found = HashMap::new();
@@ -223,7 +239,8 @@ mod tests {
             (0x0303, "libm.so.6", "/a/libm.so.6"),
             (0x0303, "libm.so.6", "/b"),
         ]);
-        assert_eq!(parse_cache(&bytes)["libm.so.6"], Path::new("/a/libm.so.6"));
+        let name = OsStr::new("libm.so.6");
+        assert_eq!(parse_cache(&bytes)[name], Path::new("/a/libm.so.6"));
         let mut behind_old_format = b"ld.so-1.7.0 and its table....".to_vec();
         behind_old_format.extend(bytes);
         assert_eq!(parse_cache(&behind_old_format).len(), 1);
@@ -240,19 +257,22 @@ mod tests {
     #[test]
     fn rpath_wins_over_library_path_and_runpath_loses_to_it() {
         let folder = tempfile::tempdir().unwrap();
-        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        // The bytes of a folder need not be UTF-8.
+        let folder = folder.path().join(OsStr::from_bytes(b"caf\xe9"));
+        let (one, two) = (folder.join("one"), folder.join("two"));
         for place in [&one, &two] {
-            std::fs::create_dir(place).unwrap();
+            std::fs::create_dir_all(place).unwrap();
             std::fs::write(place.join("libx.so"), "").unwrap();
         }
-        let origin = folder.path().join("program");
+        let origin = folder.join("program");
+        let libx = OsStr::new("libx.so");
         let loader = Loader::with_library_path(Some(two.as_os_str()));
         let old = Dynamic {
             rpath: vec!["$ORIGIN/one".into()],
             ..Dynamic::default()
         };
         assert_eq!(
-            loader.resolve("libx.so", &origin, &old, &[]).unwrap(),
+            loader.resolve(libx, &origin, &old, &[]).unwrap(),
             one.join("libx.so")
         );
         let new = Dynamic {
@@ -260,13 +280,13 @@ mod tests {
             ..Dynamic::default()
         };
         assert_eq!(
-            loader.resolve("libx.so", &origin, &new, &[]).unwrap(),
+            loader.resolve(libx, &origin, &new, &[]).unwrap(),
             two.join("libx.so")
         );
         let none = Loader::with_library_path(None);
         assert_eq!(
             none.resolve(
-                "libx.so",
+                libx,
                 &origin,
                 &Dynamic::default(),
                 std::slice::from_ref(&one)
@@ -275,12 +295,9 @@ mod tests {
             one.join("libx.so")
         );
         assert_eq!(
-            none.resolve("libx.so", &origin, &new, &[two]).unwrap(),
+            none.resolve(libx, &origin, &new, &[two]).unwrap(),
             one.join("libx.so")
         );
-        assert_eq!(
-            none.resolve("libx.so", &origin, &Dynamic::default(), &[]),
-            None
-        );
+        assert_eq!(none.resolve(libx, &origin, &Dynamic::default(), &[]), None);
     }
 }

@@ -134,7 +134,7 @@ fn binding_of(
         )));
     };
     let interpreter = interpreter_of(&words);
-    let found = interpreter.and_then(|word| locate(OsStr::new(word), path).ok());
+    let found = interpreter.and_then(|word| locate(word, path).ok());
     match found {
         Some(interpreter) if depth < DEEPEST_SCRIPT => {
             match binding_of(&interpreter, path, loader, depth + 1)? {
@@ -150,7 +150,7 @@ fn binding_of(
         _ => Ok(Binding::None(format!(
             "the interpreter that {} names (#!{}) was not found",
             file.display(),
-            words.join(" ")
+            Path::new(&words.join(OsStr::new(" "))).display()
         ))),
     }
 }
@@ -173,27 +173,33 @@ fn elf_binding(file: &Path, loader: &Loader) -> Result<Binding, Fault> {
 }
 
 /// The words of the first line of a script, without `#!`.
-fn shebang(file: &Path) -> Option<Vec<String>> {
+fn shebang(file: &Path) -> Option<Vec<OsString>> {
     use std::io::Read;
     let mut start = [0_u8; 256];
     let length = std::fs::File::open(file)
         .and_then(|mut open| open.read(&mut start))
         .ok()?;
-    let text = String::from_utf8_lossy(&start[..length]).into_owned();
-    let line = text.strip_prefix("#!")?.lines().next()?;
-    Some(line.split_whitespace().map(str::to_owned).collect())
+    let text = start[..length].strip_prefix(b"#!")?;
+    let line = text.split(|&byte| byte == b'\n').next()?;
+    let words = line.split(u8::is_ascii_whitespace);
+    let words = words.filter(|word| !word.is_empty());
+    Some(
+        words
+            .map(|word| OsStr::from_bytes(word).to_owned())
+            .collect(),
+    )
 }
 
 /// The program that runs the script: the first word, or the one that `env` is to find.
-fn interpreter_of(words: &[String]) -> Option<&str> {
+fn interpreter_of(words: &[OsString]) -> Option<&OsStr> {
     let first = words.first()?;
     if Path::new(first).file_name() != Some(OsStr::new("env")) {
         return Some(first);
     }
-    words[1..]
-        .iter()
-        .map(String::as_str)
-        .find(|word| !word.starts_with('-') && !word.contains('='))
+    let others = words[1..].iter().map(OsString::as_os_str);
+    let is_program =
+        |word: &&OsStr| !word.as_bytes().starts_with(b"-") && !word.as_bytes().contains(&b'=');
+    others.into_iter().find(is_program)
 }
 
 #[cfg(test)]
@@ -288,19 +294,33 @@ mod tests {
     fn env_in_the_first_line_is_looked_through() {
         let words = |line: &str| {
             line.split_whitespace()
-                .map(str::to_owned)
+                .map(OsString::from)
                 .collect::<Vec<_>>()
         };
-        assert_eq!(
-            interpreter_of(&words("/usr/bin/env python3")),
-            Some("python3")
+        for (line, interpreter) in [
+            ("/usr/bin/env python3", Some("python3")),
+            ("/usr/bin/env -S A=b python3 -u", Some("python3")),
+            ("/bin/bash -e", Some("/bin/bash")),
+            ("/usr/bin/env", None),
+        ] {
+            assert_eq!(interpreter_of(&words(line)), interpreter.map(OsStr::new));
+        }
+    }
+
+    #[test]
+    fn an_interpreter_whose_name_is_no_text_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join(OsStr::from_bytes(b"python\xe9"));
+        std::os::unix::fs::symlink("/bin/sh", &name).unwrap();
+        let text = [b"#!", name.as_os_str().as_bytes(), b" -e\n"].concat();
+        let script = folder.path().join("script");
+        std::fs::write(&script, text).unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let program = inspect(script.as_os_str(), None, &Loader::default()).unwrap();
+        assert!(
+            matches!(&program.binding, Binding::None(why) if why.contains("is a script for")),
+            "{program:?}"
         );
-        assert_eq!(
-            interpreter_of(&words("/usr/bin/env -S A=b python3 -u")),
-            Some("python3")
-        );
-        assert_eq!(interpreter_of(&words("/bin/bash -e")), Some("/bin/bash"));
-        assert_eq!(interpreter_of(&words("/usr/bin/env")), None);
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! (`MPI.mpich.*.so`, `MPI.openmpi.*.so`) and loads MPI4PY_LIBMPI or the libmpi in
 //! `sys.prefix/lib`; a distribution's package holds one `MPI.*.so` that is linked to its MPI.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -28,9 +30,10 @@ pub fn is_interpreter(file: &Path) -> bool {
 
 /// Prints the prefix and the folder of mpi4py (an empty line if there is none), without importing
 /// it.
-const QUESTION: &str = "import sys, importlib.util as u; s = u.find_spec('mpi4py'); \
-                        print(sys.prefix); print(list(s.submodule_search_locations)[0] if s else \
-                        '')";
+/// Names of files are bytes, which Python keeps as surrogates and writes back as they were.
+const QUESTION: &str = "import os, sys, importlib.util as u; s = u.find_spec('mpi4py'); \
+                        say = lambda text: sys.stdout.buffer.write(os.fsencode(text) + b'\\n'); \
+                        say(sys.prefix); say(list(s.submodule_search_locations)[0] if s else '')";
 
 /// Asks the interpreter for its mpi4py, and mpi4py's files for their MPI.
 #[must_use]
@@ -41,9 +44,7 @@ pub fn binding(interpreter: &Path) -> Binding {
         .stderr(Stdio::null())
         .output();
     let text = match answer {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).into_owned()
-        }
+        Ok(output) if output.status.success() => output.stdout,
         Ok(output) => {
             return Binding::None(format!(
                 "{} failed when asked for mpi4py ({})",
@@ -58,8 +59,11 @@ pub fn binding(interpreter: &Path) -> Binding {
             ));
         }
     };
-    let mut lines = text.lines();
-    let (prefix, package) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+    let mut lines = text.split(|&byte| byte == b'\n').map(OsStr::from_bytes);
+    let (prefix, package) = (
+        lines.next().unwrap_or_default(),
+        lines.next().unwrap_or_default(),
+    );
     if package.is_empty() {
         return Binding::None(format!(
             "the Python {} has no mpi4py",
