@@ -77,7 +77,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Parser;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use weft_launch::family::Family;
 use weft_launch::fault::Fault;
 use weft_launch::remote_shell::RemoteShell;
@@ -189,15 +189,19 @@ fn question(arguments: &DoctorArguments) -> hosts::Question {
             "--bucket".to_owned(),
             bucket.clone(),
         ]);
-        input = json(&weft_launch::mounts::variables());
+        input = json(&Given(weft_launch::mounts::variables()));
     }
     hosts::Question { words, input }
 }
 
+/// Variables for stores, as another host is given them.
+#[derive(Serialize, Deserialize)]
+struct Given(#[serde(with = "weft_launch::exact_bytes::variables")] BTreeMap<String, OsString>);
+
 /// Becomes this program again, with the variables for stores that its input holds.
 fn with_variables(arguments: &DoctorArguments) -> io::Error {
     let read = || {
-        let given: BTreeMap<String, String> = serde_json::from_reader(io::stdin())?;
+        let Given(given) = serde_json::from_reader(io::stdin())?;
         let mut again = Command::new(std::env::current_exe()?);
         again.args(["doctor", "--json"]);
         if arguments.quick {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What `weft run` and its node agents on other hosts say to each other: one JSON object on a line,
-//! over the standard streams of the remote shell.
+//! over the standard streams of the remote shell. Paths and values of variables stand there byte
+//! for byte (`exact_bytes.rs`).
 //!
 //! Used by `node_agents.rs` (here) and `node_agent.rs` (there). A node agent is ours and started by
 //! us, but its host's shell may print a greeting first: lines that do not parse are passed over.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use weft_job::size::ShmSize;
 
+use crate::exact_bytes;
 use crate::mounts::wants::Wants;
 use crate::report::Report;
 
@@ -42,6 +45,7 @@ pub struct Begin {
     /// The name of the socket for reports, where they are wanted.
     pub report: Option<String>,
     /// Files that must be there.
+    #[serde(with = "exact_bytes::paths")]
     pub files: Vec<PathBuf>,
     /// How the names of the shared memory begin that ranks of this MPI leave when they are killed.
     pub leftovers: Vec<String>,
@@ -52,7 +56,8 @@ pub struct Begin {
     /// What is to be mounted there, if anything.
     pub mounts: Option<Wants>,
     /// Variables by which the stores of `mounts` are reached, credentials among them.
-    pub variables: BTreeMap<String, String>,
+    #[serde(with = "exact_bytes::variables")]
+    pub variables: BTreeMap<String, OsString>,
 }
 
 impl Begin {
@@ -91,6 +96,7 @@ pub struct Ready {
     /// The kernel's boot id.
     pub boot: Option<String>,
     /// Those of the files that are not there.
+    #[serde(with = "exact_bytes::paths")]
     pub missing: Vec<PathBuf>,
     /// Why the ranks there cannot have such a `/dev/shm`.
     pub shm_refusal: Option<String>,

@@ -141,7 +141,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
 }
 
 fn started(words: Vec<OsString>) -> Result<(), Fault> {
-    let text: Vec<&str> = words.iter().map_while(|word| word.to_str()).collect();
+    let text = as_text(&words);
     let size = |text: &str| text.parse::<ShmSize>().map_err(Fault::Usage);
     match text.as_slice() {
         [subcommand::OWN, asked, _, ..] => {
@@ -174,6 +174,12 @@ fn started(words: Vec<OsString>) -> Result<(), Fault> {
             "dev-shm is started by --shm-size, and not by hand".to_owned(),
         )),
     }
+}
+
+/// The words that Weft itself wrote. Those of a program may be any bytes, and go on as they are.
+pub(crate) fn as_text(words: &[OsString]) -> Vec<&str> {
+    let text = words.iter().map(|word| word.to_str().unwrap_or_default());
+    text.collect()
 }
 
 /// Becomes a program; there is none where no word is left.

@@ -7,6 +7,7 @@
 //! does: docs/srd-protocol.md, clause 14.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::process::Command;
 
 use weft_facts::parameter::{ENCRYPT, JOB_KEY, JOB_KEY_FILE, ROUTE, TRUST_NETWORK};
@@ -98,14 +99,14 @@ pub fn is_here() -> bool {
 ///
 /// # Errors
 /// When the system has no random bytes.
-pub fn of_mounts(given: &[Variable]) -> Result<BTreeMap<String, String>, Fault> {
+pub fn of_mounts(given: &[Variable]) -> Result<BTreeMap<String, OsString>, Fault> {
     let encrypt = given.iter().rfind(|one| one.name == ENCRYPT.variable);
-    let encrypt = encrypt.map(|one| one.value.clone());
-    let encrypt = encrypt.or_else(|| std::env::var(ENCRYPT.variable).ok());
+    let encrypt = encrypt.map(|one| one.value.clone().into());
+    let encrypt = encrypt.or_else(|| std::env::var_os(ENCRYPT.variable));
     Ok(BTreeMap::from([
-        (VARIABLE.to_owned(), fresh()?.clone()),
+        (VARIABLE.to_owned(), fresh()?.as_str().into()),
         // Not what a host has set for its own.
-        (JOB_KEY_FILE.variable.to_owned(), String::new()),
+        (JOB_KEY_FILE.variable.to_owned(), OsString::new()),
         (ENCRYPT.variable.to_owned(), encrypt.unwrap_or_default()),
     ]))
 }
@@ -144,7 +145,7 @@ mod tests {
     fn a_job_of_one_machine_gets_a_key_only_if_it_asks_for_the_network() {
         let route = |value: &str| Variable {
             name: "FI_WEFT_ROUTE".to_owned(),
-            value: value.to_owned(),
+            value: value.into(),
         };
         assert!(may_use_network(true, &[]));
         assert!(may_use_network(false, &[route("srd")]));
@@ -156,7 +157,7 @@ mod tests {
         for name in DECIDED {
             let given = Variable {
                 name: name.to_owned(),
-                value: "x".to_owned(),
+                value: "x".into(),
             };
             assert!(!is_wanted(&[given]), "{name} by --env");
         }

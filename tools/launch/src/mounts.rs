@@ -70,8 +70,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
 }
 
 fn started(words: &[OsString]) -> Result<(), Fault> {
-    let text: Vec<&str> = words.iter().map_while(|word| word.to_str()).collect();
-    match text.as_slice() {
+    match dev_shm::as_text(words).as_slice() {
         [KEEP, wants] => {
             let wants = Wants::from_word(wants)?;
             keeper::keep(&wants).map_err(Fault::system("keeping the buckets of --mount"))
@@ -147,9 +146,9 @@ fn stream(connection: Connection) -> io::Result<UnixStream> {
 /// The variables by which the client of a store finds address, region and credentials; a host
 /// without this process's environment is given them on a pipe.
 #[must_use]
-pub fn variables() -> BTreeMap<String, String> {
-    let text = |text: OsString| text.into_string().ok();
-    let all = std::env::vars_os().filter_map(|(name, value)| Some((text(name)?, text(value)?)));
+pub fn variables() -> BTreeMap<String, OsString> {
+    let all = std::env::vars_os();
+    let all = all.filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     all.filter(|(name, _)| is_for_stores(name.as_ref()))
         .collect()
 }

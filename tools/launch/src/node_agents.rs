@@ -7,12 +7,12 @@
 //! given counts as lost, which `supervise.rs` answers by ending the job.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::agent_protocol::{Begin, Ended, FromAgent, Ready, ToAgent};
@@ -50,6 +50,8 @@ struct NodeAgent {
     host: String,
     child: Child,
     orders: Arc<Mutex<ChildStdin>>,
+    /// Why it was not told what to do.
+    untold: Option<io::Error>,
     /// What the node agent said last, and whatever ended the connection.
     words: Option<Receiver<FromAgent>>,
     complaints: Arc<Mutex<VecDeque<String>>>,
@@ -136,7 +138,8 @@ impl NodeAgents {
     pub fn finish(mut self, at_once: bool) -> Vec<(String, Result<Ended, String>)> {
         let order = if at_once { ToAgent::Kill } else { ToAgent::End };
         for agent in &self.list {
-            agent.tell(&order);
+            // One that is gone has no last answer, and is found out by that.
+            let _ = tell(&agent.orders, &order);
         }
         // What was written is published first, as long as that takes; who falls silent is lost.
         let patience = if self.has_mounts {
@@ -195,22 +198,19 @@ impl NodeAgent {
             }
         })
         .map_err(failed())?;
-        let agent = Self {
+        let order = line_of(&ToAgent::Begin(Box::new(begin.clone()))).map_err(failed())?;
+        let orders = Mutex::new(input);
+        let untold = send(&orders, &order).err();
+        Ok(Self {
             host: host.to_owned(),
             child,
-            orders: Arc::new(Mutex::new(input)),
+            orders: Arc::new(orders),
+            untold,
             words: Some(words),
             complaints,
             ready: Ready::default(),
             watcher: None,
-        };
-        agent.tell(&ToAgent::Begin(Box::new(begin.clone())));
-        Ok(agent)
-    }
-
-    /// A host that does not hear will be found out by its silence.
-    fn tell(&self, order: &ToAgent) -> bool {
-        tell(&self.orders, order)
+        })
     }
 
     fn first_answer(
@@ -219,6 +219,9 @@ impl NodeAgent {
         begin: &Begin,
         program: &Path,
     ) -> Result<(), String> {
+        if let Some(error) = self.untold.take() {
+            return Err(self.deafness(&error, program));
+        }
         let host = &self.host;
         let left = deadline.saturating_duration_since(Instant::now());
         let answer = self.words.as_ref().map(|words| words.recv_timeout(left));
@@ -259,14 +262,29 @@ impl NodeAgent {
                  without a password?",
                 FIRST_ANSWER.as_secs()
             )),
-            _ => Err(self.refusal(program)),
+            _ => {
+                let code = wait_until(&mut self.child, Instant::now() + TICK);
+                Err(self.refusal(code, program))
+            }
         }
     }
 
-    /// The remote shell ended before the node agent said anything.
-    fn refusal(&mut self, program: &Path) -> String {
-        let host = self.host.clone();
-        let code = wait_until(&mut self.child, Instant::now() + TICK);
+    /// The remote shell took no order. If it has ended, its own exit code and words say why.
+    fn deafness(&mut self, error: &io::Error, program: &Path) -> String {
+        match wait_until(&mut self.child, Instant::now() + TICK) {
+            Some(code) => self.refusal(Some(code), program),
+            None => format!(
+                "host {} cannot be told what to do: writing to its remote shell: {error}; the \
+                 remote shell must pass its standard input on{}",
+                self.host,
+                self.complaint()
+            ),
+        }
+    }
+
+    /// The remote shell ended, with this exit code, before the node agent said anything.
+    fn refusal(&self, code: Option<i32>, program: &Path) -> String {
+        let host = &self.host;
         let complaint = self.complaint();
         match code {
             Some(126 | 127) => format!(
@@ -337,8 +355,18 @@ impl NodeAgent {
                     if lost && heard.elapsed() > patience {
                         return None;
                     }
-                    if heartbeat.is_due() {
-                        tell(&orders, &ToAgent::Tick);
+                    let told = if heartbeat.is_due() {
+                        tell(&orders, &ToAgent::Tick)
+                    } else {
+                        Ok(())
+                    };
+                    if let Err(error) = told
+                        && !lost
+                    {
+                        lost = true;
+                        let _ = losses.send(Loss(format!(
+                            "the connection to host {host} ended: {error}"
+                        )));
                     }
                 }
             });
@@ -375,14 +403,20 @@ fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
         .map(|_| ())
 }
 
-fn tell(orders: &Mutex<ChildStdin>, order: &ToAgent) -> bool {
-    let Ok(mut text) = serde_json::to_string(order) else {
-        return false;
-    };
-    text.push('\n');
-    orders
-        .lock()
-        .is_ok_and(|mut pipe| pipe.write_all(text.as_bytes()).is_ok())
+fn tell(orders: &Mutex<ChildStdin>, order: &ToAgent) -> io::Result<()> {
+    send(orders, &line_of(order)?)
+}
+
+/// The order as it is sent.
+fn line_of(order: &ToAgent) -> io::Result<String> {
+    let mut line = serde_json::to_string(order)?;
+    line.push('\n');
+    Ok(line)
+}
+
+fn send(orders: &Mutex<ChildStdin>, line: &str) -> io::Result<()> {
+    let mut pipe = orders.lock().unwrap_or_else(PoisonError::into_inner);
+    pipe.write_all(line.as_bytes())
 }
 
 /// The exit code once the process has ended; `None` when it has not by the deadline, or was killed.
@@ -393,5 +427,62 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Option<i32> {
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
             _ => return None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn started(script: &str) -> NodeAgent {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        NodeAgent::start(command, "a", &begin()).unwrap()
+    }
+
+    fn begin() -> Begin {
+        Begin {
+            weft: String::new(),
+            job: String::new(),
+            report: None,
+            files: Vec::new(),
+            leftovers: Vec::new(),
+            patience_seconds: 1.0,
+            shm_size: None,
+            mounts: None,
+            variables: BTreeMap::new(),
+        }
+    }
+
+    /// What is said of a remote shell like this, whose input has no reader.
+    fn said_of(script: &str) -> String {
+        let mut agent = started(script);
+        while send(&agent.orders, "x").is_ok() {
+            std::thread::yield_now();
+        }
+        agent.untold = send(&agent.orders, "x").err();
+        // Nobody waits for a word of one that has heard none.
+        let deadline = Instant::now() + Duration::from_secs(1000);
+        let begin = begin();
+        let answer = agent.first_answer(deadline, &begin, Path::new("/weft"));
+        answer.unwrap_err()
+    }
+
+    #[test]
+    fn a_remote_shell_that_takes_no_order_is_named_at_once_with_the_cause() {
+        let said = said_of("exec <&-; exec sleep 600");
+        let start = "host a cannot be told what to do: writing to its remote shell: Broken pipe";
+        assert!(said.starts_with(start), "{said}");
+    }
+
+    #[test]
+    fn one_that_has_ended_is_named_with_its_exit_code_and_its_words() {
+        let said = said_of("echo denied >&2; exit 255");
+        let start = "host a cannot be reached (the remote shell ended with 255)";
+        assert!(
+            said.starts_with(start) && said.ends_with("denied"),
+            "{said}"
+        );
     }
 }

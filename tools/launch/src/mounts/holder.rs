@@ -5,6 +5,7 @@
 //! Called by `plan.rs` for `weft run` on one machine, and by `node_agent.rs` on each of several.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
@@ -27,7 +28,7 @@ impl Holder {
     /// Why something is not, and what to do.
     pub(crate) fn start(
         wants: &Wants,
-        variables: &BTreeMap<String, String>,
+        variables: &BTreeMap<String, OsString>,
     ) -> Result<Self, Trouble> {
         let wants = wants
             .to_word()

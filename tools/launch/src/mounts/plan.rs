@@ -4,6 +4,7 @@
 //! Called by `job.rs`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use weft_job::mount::check_all;
@@ -83,7 +84,7 @@ impl Plan {
     pub(crate) fn variables_elsewhere(
         &self,
         given: &[Variable],
-    ) -> Result<BTreeMap<String, String>, Fault> {
+    ) -> Result<BTreeMap<String, OsString>, Fault> {
         let mut all = variables();
         if self.is_elsewhere && self.wants.nodes.is_some() {
             all.extend(job_key::of_mounts(given)?);
@@ -94,13 +95,8 @@ impl Plan {
     /// Has the ranks go in on their hosts, before anything else that starts them.
     pub(crate) fn before_ranks(&self, settings: &mut Settings) {
         if self.is_elsewhere {
-            let words = [
-                &*self.weft.to_string_lossy(),
-                "mounts",
-                JOIN,
-                &self.wants.name,
-            ];
-            let words = words.map(|word| word.to_owned().into());
+            let words = ["mounts", JOIN, &self.wants.name].map(OsString::from);
+            let words = std::iter::once(self.weft.clone().into()).chain(words);
             settings.before_program.splice(..0, words);
         }
     }
