@@ -152,7 +152,11 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Unread> {
     file.take(most).read_to_end(&mut bytes).map_err(unread)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let text = format!("the file is not UTF-8: byte {at} is the first that is not");
+        let text = format!(
+            "the file is not UTF-8, as a job file must be: byte {at} is the first that is not. A \
+             program or a value with such bytes belongs on the command line, as in weft run --spec \
+             FILE -- PROGRAM"
+        );
         Fault::new(text).in_file(&path.display().to_string()).into()
     })
 }

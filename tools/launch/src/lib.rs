@@ -121,7 +121,7 @@ pub mod slurm_version;
 mod spec;
 mod spelling;
 mod started;
-mod stderr;
+pub mod stderr;
 pub mod supervise;
 pub mod transport;
 

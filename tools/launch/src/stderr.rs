@@ -5,6 +5,7 @@
 //!
 //! Called by every module that prints for the user, also in a rank (`bind`).
 
+use std::ffi::OsString;
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
@@ -30,6 +31,8 @@ pub(crate) fn refusal(error: &clap::Error, tool: &str, example: &str) -> u8 {
     // The program is the only word that must be there.
     if error.kind() == ErrorKind::MissingRequiredArgument {
         say!("{tool}: no PROGRAM was named; write it last, as in: {example}");
+    } else if error.kind() == ErrorKind::InvalidUtf8 {
+        say!("{tool}: {}", not_utf8(std::env::args_os()));
     } else if error.use_stderr() {
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         refuse_on(&mut io::stderr(), error, coloured);
@@ -37,6 +40,19 @@ pub(crate) fn refusal(error: &clap::Error, tool: &str, example: &str) -> u8 {
         let _ = error.print();
     }
     u8::try_from(error.exit_code()).unwrap_or(2)
+}
+
+/// What is wrong with the words of a command line of which one is not UTF-8 and should be: clap
+/// does not say which.
+#[must_use]
+pub fn not_utf8(words: impl Iterator<Item = OsString>) -> String {
+    let odd = words.filter(|word| word.to_str().is_none());
+    let shown: Vec<String> = odd.map(|word| format!("{word:?}")).collect();
+    format!(
+        "not UTF-8: {}. Only the program with its arguments, paths of files and folders, and the \
+         value of --env may have any bytes; write something else for other options",
+        shown.join(", ")
+    )
 }
 
 /// Writes an error of several lines at once.
@@ -54,6 +70,8 @@ fn refuse_on(out: &mut impl Write, error: &clap::Error, coloured: bool) {
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
 
     /// What each call wrote.
     #[derive(Default)]
@@ -68,6 +86,16 @@ mod tests {
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
+    }
+
+    #[test]
+    fn a_word_that_should_be_text_is_shown_with_its_bytes() {
+        let words =
+            [&b"--hosts"[..], b"caf\xe9", b"./a"].map(|word| OsStr::from_bytes(word).into());
+        let error = crate::arguments::Arguments::try_parse_from(words.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidUtf8);
+        let text = not_utf8(words.into_iter());
+        assert!(text.starts_with(r#"not UTF-8: "caf\xE9". Only"#), "{text}");
     }
 
     #[test]

@@ -61,6 +61,11 @@ fn carry_out<A>(
             say(&format!("{command}: {fault}"));
             fault.exit_code()
         }),
+        Err(error) if error.kind() == clap::error::ErrorKind::InvalidUtf8 => {
+            let text = weft_launch::stderr::not_utf8(std::env::args_os());
+            say(&format!("{command}: {text}"));
+            2
+        }
         Err(error) => {
             // Help goes to stdout and errors to stderr.
             let _ = error.print();

@@ -187,6 +187,15 @@ fn explained(error: clap::Error) -> clap::Error {
         .next()
         .unwrap_or_default()
         .to_owned();
+    let mut all = WITH_VALUE.iter().chain(&WITHOUT);
+    if !name.is_empty() && all.any(|(long, short)| [*long, *short].contains(&name.as_str())) {
+        let text = format!(
+            "{word}: its value is missing, or is not UTF-8, as a batch script must be; write \
+             another one\n"
+        );
+        return clap::Error::raw(ErrorKind::InvalidValue, text)
+            .with_cmd(&SubmitArguments::command());
+    }
     let text = match REFUSED.iter().find(|(long, _)| *long == name) {
         Some((_, instead)) => format!("weft submit does not take {word}; write: {instead}"),
         None => {
@@ -216,6 +225,8 @@ fn to_ours(error: &clap::Error, name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
 
     fn parsed(words: &[&str]) -> Result<SubmitArguments, clap::Error> {
         parse(words.iter().map(OsString::from).collect())
@@ -255,6 +266,23 @@ mod tests {
         );
         assert_eq!(arguments.program, ["./code", "--mem", "1"]);
         assert_eq!(arguments.ranks, Some(4));
+    }
+
+    #[test]
+    fn a_value_that_is_missing_or_no_text_is_what_is_refused() {
+        let odd = OsStr::from_bytes(b"--account=caf\xe9");
+        for (words, option) in [
+            (vec![odd], "--account: its value"),
+            (
+                vec!["-A".as_ref(), OsStr::from_bytes(b"\xe9")],
+                "-A: its value",
+            ),
+            (vec!["--account".as_ref()], "--account: its value"),
+        ] {
+            let words = words.into_iter().map(OsStr::to_owned).collect();
+            let text = parse(words).unwrap_err().to_string();
+            assert!(text.contains(option), "{text}");
+        }
     }
 
     #[test]

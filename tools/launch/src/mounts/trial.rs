@@ -36,7 +36,7 @@ impl Trial {
         let folder = std::env::temp_dir().join(format!("weft-doctor-{mark:016x}"));
         let mount = Mount {
             source: source.to_owned(),
-            target: folder.display().to_string(),
+            target: as_text(&folder)?.to_owned(),
             read_only: true,
         };
         check_all(std::slice::from_ref(&mount))
@@ -78,11 +78,38 @@ impl Trial {
     }
 }
 
+/// The folder as a target of a mount, which is text.
+fn as_text(folder: &Path) -> Result<&str, Fault> {
+    folder.to_str().ok_or_else(|| {
+        Fault::Limit(format!(
+            "the folder {folder:?} is not UTF-8, and no bucket is mounted there; set TMPDIR to \
+             another folder"
+        ))
+    })
+}
+
 impl Drop for Trial {
     fn drop(&mut self) {
         if let Some(holder) = self.holder.take() {
             let _ = holder.finish();
         }
         let _ = std::fs::remove_dir(&self.folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn a_folder_that_is_no_text_is_refused_with_its_bytes_and_the_remedy() {
+        assert_eq!(as_text(Path::new("/tmp/é")).unwrap(), "/tmp/é");
+        let odd = Path::new(OsStr::from_bytes(b"/caf\xe9"));
+        let text = as_text(odd).unwrap_err().to_string();
+        assert!(
+            text.contains(r#""/caf\xE9" is not UTF-8"#) && text.contains("TMPDIR"),
+            "{text}"
+        );
     }
 }
