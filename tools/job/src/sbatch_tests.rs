@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The script has the right lines for a job, and a shell reads it with the intended meaning.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::process::Command;
 
 use super::*;
@@ -17,14 +20,43 @@ fn srun() -> Start {
 }
 
 fn script(job: &Job, start: Start) -> Result<String, Fault> {
+    let words = Words::of(job);
     super::text(&Script {
-        job,
-        start,
-        weft: "/opt/weft/bin/weft",
-        options: &[],
-        label: false,
-        exec_options: &[],
+        weft: OsStr::new("/opt/weft/bin/weft"),
+        ..words.script(job, start)
     })
+}
+
+/// What the ranks of a job file run.
+struct Words {
+    program: Vec<OsString>,
+    variables: BTreeMap<String, OsString>,
+}
+
+impl Words {
+    fn of(job: &Job) -> Self {
+        let program = std::iter::once(&job.program).chain(&job.arguments);
+        let variables = job.environment.iter();
+        let variables = variables.map(|(name, value)| (name.clone(), value.into()));
+        Self {
+            program: program.map(Into::into).collect(),
+            variables: variables.collect(),
+        }
+    }
+
+    fn script<'a>(&'a self, job: &'a Job, start: Start) -> Script<'a> {
+        Script {
+            job,
+            program: &self.program,
+            variables: &self.variables,
+            mpi: job.mpi.as_ref().map(Into::into),
+            start,
+            weft: OsStr::new("weft"),
+            options: &[],
+            label: false,
+            exec_options: &[],
+        }
+    }
 }
 
 fn directives(text: &str) -> Vec<&str> {
@@ -61,13 +93,12 @@ fn each_field_is_an_option_of_sbatch() {
 #[test]
 fn options_of_the_user_come_last_so_that_they_win() {
     let job = job("nodes: 2\nhosts: [a, b]\nretries: 2\n");
+    let words = Words::of(&job);
     let script = Script {
-        job: &job,
-        start: srun(),
-        weft: "weft",
         options: &["--gres=gpu:1".into(), "--comment=it's new".into()],
         label: true,
         exec_options: &["--heap=private".into()],
+        ..words.script(&job, srun())
     };
     let text = super::text(&script).unwrap();
     assert_eq!(
@@ -131,6 +162,37 @@ fn variables_stand_in_the_script_and_those_of_an_mpi_also_before_the_program() {
         text.contains("exec --env OMPI_MCA_a=1 -- ./solve"),
         "{text}"
     );
+}
+
+#[test]
+fn words_that_are_no_text_reach_the_ranks_byte_for_byte() {
+    let odd = |text: &str| OsString::from_vec([text.as_bytes(), b"\xe9"].concat());
+    let job = job("");
+    let words = Words {
+        program: vec![odd("./caf"), odd("it's ")],
+        variables: BTreeMap::from([("FI_X".to_owned(), odd("x"))]),
+    };
+    let script = Script {
+        mpi: Some(odd("/m")),
+        weft: &odd("./weft"),
+        ..words.script(&job, srun())
+    };
+    let text = super::text(&script).unwrap();
+    assert!(
+        text.is_ascii() && text.contains(r"$'./weft\351' env --only-key"),
+        "{text}"
+    );
+    // The shell puts E in the place of the byte.
+    let launcher = "srun() { printf '%s|' \"$@\" \"$FI_X\" | LC_ALL=C tr '\\351' E; }";
+    let (code, said, _) = run(&text, launcher, "0");
+    let words = "./weftE|exec|--mpi|/mE|--env|FI_X=xE|--|./cafE|it's E|xE|";
+    assert!(code == Some(0) && said.ends_with(words), "{code:?} {said}");
+    let own = Script {
+        start: Start::Hydra(odd("/mpiexec").into()),
+        ..script
+    };
+    let text = super::text(&own).unwrap();
+    assert!(text.contains(r"$'/mpiexec\351' -bootstrap slurm"), "{text}");
 }
 
 #[test]

@@ -68,9 +68,7 @@ impl Launch {
         launch
             .arguments
             .extend(["-n".into(), OsString::from(request.ranks.to_string())]);
-        launch
-            .arguments
-            .extend(arguments.into_iter().map(OsString::from));
+        launch.arguments.extend(arguments);
         if let (Some(later), Family::OpenMpi) = (request.elsewhere, mpi.family) {
             launch.export(later);
         }

@@ -38,6 +38,7 @@ pub(crate) fn add(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank_arguments::Variable;
 
     fn set(family: Family, transport: &Transport, most: u32, rank: &RankArguments) -> bool {
         let mut ranks = Environment::default();
@@ -63,7 +64,10 @@ mod tests {
     #[test]
     fn what_the_user_set_counts_and_a_plain_job_is_plain() {
         let mut rank = RankArguments::without_preloads();
-        rank.variables = vec!["FI_WEFT_INJECT_SIZE=4096".parse().unwrap()];
+        rank.variables = vec![Variable {
+            name: "FI_WEFT_INJECT_SIZE".to_owned(),
+            value: "4096".into(),
+        }];
         assert!(!set(Family::Mpich, &Transport::Weft, 1, &rank));
         rank = RankArguments::without_preloads();
         rank.plain = true;

@@ -101,7 +101,7 @@ pub fn is_here() -> bool {
 /// When the system has no random bytes.
 pub fn of_mounts(given: &[Variable]) -> Result<BTreeMap<String, OsString>, Fault> {
     let encrypt = given.iter().rfind(|one| one.name == ENCRYPT.variable);
-    let encrypt = encrypt.map(|one| one.value.clone().into());
+    let encrypt = encrypt.map(|one| one.value.clone());
     let encrypt = encrypt.or_else(|| std::env::var_os(ENCRYPT.variable));
     Ok(BTreeMap::from([
         (VARIABLE.to_owned(), fresh()?.as_str().into()),

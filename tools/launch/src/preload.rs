@@ -8,6 +8,7 @@
 //! Source: ld.so(8).
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -99,11 +100,16 @@ pub fn find(
             library.display()
         )));
     }
-    let text = library.to_string_lossy();
-    if text.contains([' ', ':', char::REPLACEMENT_CHARACTER]) {
+    if library
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .any(|byte| b" :".contains(byte))
+    {
         return Err(Fault::ProviderMissing(format!(
             "{option}: the loader takes no spaces or colons in the path of a preloaded library \
-             ({text}); put Weft into another folder, or leave {option} out"
+             ({}); put Weft into another folder, or leave {option} out",
+            library.display()
         )));
     }
     Ok(library)

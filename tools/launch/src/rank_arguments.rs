@@ -4,7 +4,10 @@
 //!
 //! Part of `arguments.rs`, `exec.rs` and `env.rs`; read by what makes the ranks' environment.
 
-use std::str::FromStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::mpi_choice::MpiChoice;
 
@@ -13,7 +16,7 @@ use crate::mpi_choice::MpiChoice;
 pub struct RankArguments {
     /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an
     /// mpiexec
-    #[arg(long, value_name = "MPI", default_value = "auto")]
+    #[arg(long, value_name = "MPI", default_value = "auto", value_parser = MpiChoice::parser())]
     pub mpi: MpiChoice,
     /// Which buffers a rank shares, so that receivers on its host copy straight out of them
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
@@ -29,7 +32,7 @@ pub struct RankArguments {
     #[arg(long, conflicts_with_all = ["heap", "yielding", "collectives"])]
     pub plain: bool,
     /// Set a variable for the ranks, also one that Weft would set
-    #[arg(long = "env", value_name = "K=V")]
+    #[arg(long = "env", value_name = "K=V", value_parser = Variable::parser())]
     pub variables: Vec<Variable>,
 }
 
@@ -98,21 +101,37 @@ pub enum Collectives {
 pub struct Variable {
     /// The name: not empty, no `=`.
     pub name: String,
-    /// The value, possibly empty.
-    pub value: String,
+    /// The value: any bytes, possibly none.
+    pub value: OsString,
 }
 
-impl FromStr for Variable {
-    type Err = String;
+impl Variable {
+    /// The one that a word on the command line stands for.
+    fn of(word: &OsStr) -> Result<Self, String> {
+        let bytes = word.as_bytes();
+        let end = memchr::memchr(b'=', bytes).filter(|&end| end > 0);
+        let Some(end) = end else {
+            let shown = match word.to_str() {
+                Some(text) => format!("`{text}`"),
+                None => format!("{word:?}"),
+            };
+            return Err(format!("{shown} is not of the form NAME=VALUE"));
+        };
+        let name = OsStr::from_bytes(&bytes[..end]);
+        let Some(text) = name.to_str() else {
+            return Err(format!(
+                "the name {name:?} is not UTF-8; only the value may be any bytes"
+            ));
+        };
+        Ok(Self {
+            name: text.to_owned(),
+            value: OsStr::from_bytes(&bytes[end + 1..]).to_owned(),
+        })
+    }
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() => Ok(Self {
-                name: name.to_owned(),
-                value: value.to_owned(),
-            }),
-            _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
-        }
+    /// As a parser of clap.
+    fn parser() -> impl TypedValueParser<Value = Self> {
+        OsStringValueParser::new().try_map(|word| Self::of(&word))
     }
 }
 
@@ -122,14 +141,19 @@ mod tests {
 
     #[test]
     fn a_variable_needs_a_name() {
-        assert_eq!(
-            "A=b=c".parse::<Variable>().unwrap(),
-            Variable {
+        let of = |bytes: &[u8]| Variable::of(OsStr::from_bytes(bytes));
+        for value in [&b"b=c"[..], b"", b"caf\xe9"] {
+            let variable = Variable {
                 name: "A".into(),
-                value: "b=c".into()
-            }
+                value: OsStr::from_bytes(value).to_owned(),
+            };
+            assert_eq!(of(&[b"A=", value].concat()), Ok(variable));
+        }
+        assert!(of(b"=x").is_err() && of(b"x").is_err());
+        let refusal = of(b"caf\xe9=x").unwrap_err();
+        assert!(
+            refusal.contains(r#"name "caf\xE9" is not UTF-8"#),
+            "{refusal}"
         );
-        assert!("=x".parse::<Variable>().is_err());
-        assert!("x".parse::<Variable>().is_err());
     }
 }

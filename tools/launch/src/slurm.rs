@@ -144,19 +144,12 @@ fn launcher(decided: &Decided, arguments: &Arguments, ranks: Option<u32>) -> Vec
     let count = count.into_iter().flatten();
     let each = arguments.ppn.map(|ppn| ppn.to_string());
     let label = |option: &str| arguments.label.then(|| option.to_owned());
-    let words: Vec<String> = match &decided.start {
+    let (first, rest): (OsString, Vec<String>) = match &decided.start {
         Start::Srun { pmi } => {
-            let own = [
-                "srun".to_owned(),
-                format!("--mpi={pmi}"),
-                "--export=ALL".into(),
-            ];
+            let own = [format!("--mpi={pmi}"), "--export=ALL".into()];
             let each = each.map(|each| format!("--ntasks-per-node={each}"));
-            own.into_iter()
-                .chain(count)
-                .chain(each)
-                .chain(label("--label"))
-                .collect()
+            let all = own.into_iter().chain(count).chain(each);
+            ("srun".into(), all.chain(label("--label")).collect())
         }
         Start::OpenMpi(path) => {
             let key = ["-x".to_owned(), job_key::VARIABLE.to_owned()];
@@ -169,38 +162,35 @@ fn launcher(decided: &Decided, arguments: &Arguments, ranks: Option<u32>) -> Vec
                 .into_iter()
                 .flat_map(|name| ["-x".to_owned(), name]);
             let each = each.map(|each| ["-npernode".to_owned(), each]);
-            let own = [path.clone()].into_iter().chain(count).chain(key);
-            own.chain(of_stores)
-                .chain(each.into_iter().flatten())
-                .chain(label("--tag-output"))
-                .collect()
+            let all = count.chain(key).chain(of_stores);
+            let all = all.chain(each.into_iter().flatten());
+            (path.into(), all.chain(label("--tag-output")).collect())
         }
         Start::Hydra(path) => {
-            let own = [path.clone(), "-bootstrap".into(), "slurm".into()];
+            let own = ["-bootstrap", "slurm"].map(str::to_owned);
             let each = each.map(|each| ["-ppn".to_owned(), each]);
-            let all = own
-                .into_iter()
-                .chain(count)
-                .chain(each.into_iter().flatten());
-            all.chain(label("-l")).collect()
+            let all = own.into_iter().chain(count);
+            let all = all.chain(each.into_iter().flatten());
+            (path.into(), all.chain(label("-l")).collect())
         }
         // Chosen here, and nowhere else.
-        Start::Inside => Vec::new(),
+        Start::Inside => return Vec::new(),
     };
-    words.into_iter().map(OsString::from).collect()
+    let rest = rest.into_iter().map(OsString::from);
+    std::iter::once(first).chain(rest).collect()
 }
 
 /// `weft exec` with what it is to be told.
 fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Fault> {
     let own = std::env::current_exe().map_err(Fault::system("the path of weft"))?;
     let mut words = vec![own.into_os_string(), "exec".into()];
-    let mut add = |text: String| words.push(text.into());
+    let mut add = |text: OsString| words.push(text);
     if let Some(ranks) = ranks {
-        add(format!("--world={ranks}"));
+        add(format!("--world={ranks}").into());
     }
     let rank = &arguments.rank;
     if rank.mpi != MpiChoice::Auto {
-        add(format!("--mpi={}", rank.mpi));
+        add(joined("--mpi=", &rank.mpi.to_word()));
     }
     match rank.heap {
         Heap::Auto => {}
@@ -218,19 +208,29 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
         Collectives::Weft => add("--collectives=weft".into()),
     }
     if let Some(size) = arguments.shm_size {
-        add(format!("--shm-size={size}"));
+        add(format!("--shm-size={size}").into());
     }
     for mount in &arguments.mounts {
-        add(format!("--mount={mount}"));
+        add(format!("--mount={mount}").into());
     }
     if rank.plain {
         add("--plain".into());
     }
     for variable in &rank.variables {
-        add(format!("--env={}={}", variable.name, variable.value));
+        add(joined(
+            &format!("--env={}=", variable.name),
+            &variable.value,
+        ));
     }
     add("--".into());
     Ok(words)
+}
+
+/// An option with its value, which may be any bytes.
+fn joined(option: &str, value: &OsStr) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(value);
+    word
 }
 
 fn print(words: &[OsString]) -> Result<u8, Fault> {
@@ -247,9 +247,24 @@ fn print(words: &[OsString]) -> Result<u8, Fault> {
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::os::unix::ffi::OsStrExt;
 
     fn parsed(words: &[&str]) -> Arguments {
         Arguments::try_parse_from(words.iter().copied()).unwrap()
+    }
+
+    #[test]
+    fn values_that_are_no_text_go_on_to_weft_exec_as_they_are() {
+        let words = [&b"--mpi=/caf\xe9/mpiexec"[..], b"--env=K=caf\xe9"].map(OsStr::from_bytes);
+        let with_program = words.into_iter().chain([OsStr::new("x")]);
+        let arguments = Arguments::try_parse_from(with_program).unwrap();
+        let handed_on = exec(&arguments, None).unwrap();
+        assert!(
+            words
+                .iter()
+                .all(|word| handed_on.iter().any(|one| one == word)),
+            "{handed_on:?}"
+        );
     }
 
     #[test]

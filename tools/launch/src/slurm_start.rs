@@ -157,7 +157,7 @@ fn by_srun(pmi: &str) -> Start {
 }
 
 fn own_launcher(mpi: &Installation) -> Start {
-    let path = mpi.mpiexec.to_string_lossy().into_owned();
+    let path = mpi.mpiexec.clone();
     match mpi.family {
         Family::OpenMpi => Start::OpenMpi(path),
         Family::Mpich | Family::Intel => Start::Hydra(path),
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn each_mpi_gets_the_pmi_that_it_speaks_else_its_own_launcher() {
         let both = names(&["pmix", "pmi2", "pmix_v4"]);
-        let path = || "/m/bin/mpiexec".to_owned();
+        let path = || "/m/bin/mpiexec".into();
         let five = mpi(Family::OpenMpi, 5, 0);
         let four = mpi(Family::OpenMpi, 4, 1);
         let mpich = mpi(Family::Mpich, 5, 0);

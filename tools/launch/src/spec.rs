@@ -180,7 +180,7 @@ impl Spec<'_> {
             .filter(|(name, _)| !is_given(name))
             .map(|(name, value)| Variable {
                 name: name.clone(),
-                value: value.clone(),
+                value: value.into(),
             })
             .collect();
         arguments.rank.variables.extend(given);

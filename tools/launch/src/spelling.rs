@@ -6,7 +6,8 @@
 //! Called by `lib.rs` with the words before clap sees them; `launcher_options.rs` is the table.
 //! Words behind the program, or behind `--`, stay as they are.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 use clap::CommandFactory;
 
@@ -33,8 +34,8 @@ pub fn in_ours(
         variable,
     };
     while let Some(word) = reader.words.next() {
-        let text = word.to_str().unwrap_or_default().to_owned();
-        let Some(option) = Spelled::of(&text) else {
+        let whole = word.clone();
+        let Some(option) = Spelled::of(&whole) else {
             reader.rest(word)?;
             break;
         };
@@ -57,23 +58,26 @@ struct Spelled<'a> {
     /// With its dashes and without its value.
     written: &'a str,
     name: &'a str,
-    value: Option<&'a str>,
+    /// Any bytes.
+    value: Option<&'a OsStr>,
     is_long: bool,
 }
 
 impl<'a> Spelled<'a> {
-    /// `None` for the program, and for `--`.
-    fn of(text: &'a str) -> Option<Self> {
+    /// `None` for the program, and for `--`. A name that is not UTF-8 is no option's, and so the
+    /// program's.
+    fn of(word: &'a OsStr) -> Option<Self> {
+        let bytes = word.as_bytes();
+        let end = memchr::memchr(b'=', bytes);
+        let text = std::str::from_utf8(&bytes[..end.unwrap_or(bytes.len())]).ok()?;
         let rest = text.strip_prefix('-').filter(|rest| !rest.is_empty())?;
         if rest == "-" {
             return None;
         }
         let is_long = rest.starts_with('-');
         let bare = rest.strip_prefix('-').unwrap_or(rest);
-        let (name, value) = match bare.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (bare, None),
-        };
+        let name = bare;
+        let value = end.map(|end| OsStr::from_bytes(&bytes[end + 1..]));
         // -n4
         let count = name.strip_prefix('n').unwrap_or_default();
         let is_count = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
@@ -81,12 +85,12 @@ impl<'a> Spelled<'a> {
             return Some(Self {
                 written: "-n",
                 name: "n",
-                value: Some(count),
+                value: Some(OsStr::new(count)),
                 is_long,
             });
         }
         Some(Self {
-            written: &text[..text.len() - bare.len() + name.len()],
+            written: text,
             name,
             value,
             is_long,
@@ -135,7 +139,7 @@ impl Own {
                 fixed.push(word);
                 fixed
             }
-            (true, 1) => OsString::from(word.to_string_lossy().replacen("--", "-", 1)),
+            (true, 1) => OsStr::from_bytes(&word.as_bytes()[1..]).to_owned(),
             _ => word,
         }
     }
@@ -170,7 +174,7 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
     fn rest(&mut self, first: OsString) -> Result<(), Fault> {
         let separated = first == "--";
         let behind: Vec<OsString> = self.words.by_ref().collect();
-        let is_option = |word: &OsString| word.to_string_lossy().starts_with('-');
+        let is_option = |word: &OsString| word.as_bytes().starts_with(b"-");
         let mut pairs = behind.windows(2);
         if !separated && pairs.any(|pair| pair[0] == ":" && is_option(&pair[1])) {
             return Err(Fault::Usage(
@@ -184,55 +188,64 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
         Ok(())
     }
 
-    fn value(&mut self, option: &Spelled<'_>) -> Result<String, Fault> {
+    fn value(&mut self, option: &Spelled<'_>) -> Result<OsString, Fault> {
         if let Some(value) = option.value {
             return Ok(value.to_owned());
         }
         let missing = || Fault::Usage(format!("{} needs a value behind it", option.written));
-        let word = self.words.next().ok_or_else(missing)?;
-        word.into_string().map_err(|word| {
-            let shown = word.to_string_lossy().into_owned();
+        self.words.next().ok_or_else(missing)
+    }
+
+    /// A value that can be text alone.
+    fn text(&mut self, option: &Spelled<'_>) -> Result<String, Fault> {
+        let value = self.value(option)?;
+        value.into_string().map_err(|word| {
             Fault::Usage(format!(
-                "{} {shown}: the value is not UTF-8",
+                "{} {word:?}: the value is not UTF-8, and must be; write another one",
                 option.written
             ))
         })
     }
 
-    fn push<const N: usize>(&mut self, words: [&str; N]) {
-        self.found.extend(words.map(OsString::from));
+    fn push<const N: usize>(&mut self, words: [&OsStr; N]) {
+        self.found.extend(words.map(OsStr::to_owned));
+    }
+
+    fn set(&mut self, name: &OsStr, value: &OsStr) {
+        let pair = [name, value].join(OsStr::new("="));
+        self.push(["--env".as_ref(), &pair]);
     }
 
     fn translate(&mut self, option: &Spelled<'_>, meaning: Meaning) -> Result<(), Fault> {
         match meaning {
             Meaning::Done => {}
-            Meaning::Flag(own) => self.push([own]),
+            Meaning::Flag(own) => self.push([own.as_ref()]),
             Meaning::Value(own) => {
                 let value = self.value(option)?;
-                self.push([own, &value]);
+                self.push([own.as_ref(), &value]);
             }
             Meaning::Variable => {
                 let value = self.value(option)?;
                 self.hand_on(option, &value)?;
             }
             Meaning::Variables => {
-                let value = self.value(option)?;
+                let value = self.text(option)?;
                 for name in value.split(',').filter(|name| !name.is_empty()) {
-                    self.hand_on(option, name)?;
+                    self.hand_on(option, name.as_ref())?;
                 }
             }
             Meaning::Pair => {
                 let name = self.value(option)?;
-                if name.contains('=') {
-                    self.push(["--env", &name]);
+                if name.as_bytes().contains(&b'=') {
+                    self.push(["--env".as_ref(), &name]);
                 } else {
                     let value = self.value(option)?;
-                    self.push(["--env", &format!("{name}={value}")]);
+                    self.set(&name, &value);
                 }
             }
             Meaning::Parameter => {
-                let (name, value) = (self.value(option)?, self.value(option)?);
-                self.push(["--env", &format!("OMPI_MCA_{name}={value}")]);
+                let (name, value) = (self.text(option)?, self.value(option)?);
+                self.set(format!("OMPI_MCA_{name}").as_ref(), &value);
             }
             Meaning::Map => self.read(option, launcher_options::map)?,
             Meaning::Bind => self.read(option, launcher_options::bind)?,
@@ -249,26 +262,30 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
         option: &Spelled<'_>,
         ours: fn(&str) -> Result<Vec<String>, Fault>,
     ) -> Result<(), Fault> {
-        let words = ours(&self.value(option)?)?;
+        let words = ours(&self.text(option)?)?;
         self.found.extend(words.into_iter().map(OsString::from));
         Ok(())
     }
 
     /// `NAME=VALUE` as it is, `NAME` with the value that it has here.
-    fn hand_on(&mut self, option: &Spelled<'_>, text: &str) -> Result<(), Fault> {
-        if text.contains('=') {
-            self.push(["--env", text]);
+    fn hand_on(&mut self, option: &Spelled<'_>, word: &OsStr) -> Result<(), Fault> {
+        if word.as_bytes().contains(&b'=') {
+            self.push(["--env".as_ref(), word]);
             return Ok(());
         }
-        let found = (self.variable)(text).and_then(|value| value.into_string().ok());
-        let value = found.ok_or_else(|| {
-            let written = option.written;
+        let written = option.written;
+        let Some(name) = word.to_str() else {
+            return Err(Fault::Usage(format!(
+                "{written} {word:?}: the name of a variable must be UTF-8; only its value may be \
+                 any bytes"
+            )));
+        };
+        let value = (self.variable)(name).ok_or_else(|| {
             Fault::Usage(format!(
-                "{written} {text}: {text} is not set here, or is not UTF-8; write {written} \
-                 {text}=VALUE"
+                "{written} {name}: {name} is not set here; write {written} {name}=VALUE"
             ))
         })?;
-        self.push(["--env", &format!("{text}={value}")]);
+        self.set(word, &value);
         Ok(())
     }
 }
@@ -328,6 +345,42 @@ mod tests {
         ] {
             assert_eq!(ours(theirs).unwrap(), own, "{theirs}");
         }
+    }
+
+    #[test]
+    fn values_that_are_no_text_stay_as_they_are_and_hide_no_option_behind_them() {
+        let words = |line: &[u8]| -> Vec<OsString> {
+            let words = line.split(|&byte| byte == b' ');
+            words
+                .map(|word| OsStr::from_bytes(word).to_owned())
+                .collect()
+        };
+        let set = |_: &str| Some(OsStr::from_bytes(b"\xe9").to_owned());
+        for (theirs, own) in [
+            (
+                &b"-wdir /\xe9 -np 2 ./a"[..],
+                &b"--wdir /\xe9 --np 2 ./a"[..],
+            ),
+            (b"--wdir=/\xe9 -l a", b"--wdir=/\xe9 --label a"),
+            (
+                b"-x A=\xe9 -x B ./\xe9 -l",
+                b"--env A=\xe9 --env B=\xe9 ./\xe9 -l",
+            ),
+            (
+                b"-genv A \xe9 -machinefile \xe9 a",
+                b"--env A=\xe9 --hostfile \xe9 a",
+            ),
+            (b"--mca a \xe9 a", b"--env OMPI_MCA_a=\xe9 a"),
+        ] {
+            assert_eq!(in_ours(words(theirs), set).unwrap(), words(own));
+        }
+        let refusal = in_ours(words(b"--map-by \xe9 a"), set)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            refusal.contains(r#"--map-by "\xE9": the value is not UTF-8"#),
+            "{refusal}"
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! Read by `submit.rs`; `pass_through.rs` takes out options of sbatch before clap sees them.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Parser;
@@ -99,7 +100,7 @@ pub struct SubmitArguments {
         value_name = "PROGRAM ARGS"
     )]
     #[arg(help_heading = "Arguments")]
-    pub program: Vec<String>,
+    pub program: Vec<OsString>,
 }
 
 const AFTER_HELP: &str = "\

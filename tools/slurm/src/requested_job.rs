@@ -3,6 +3,10 @@
 //!
 //! Called by `submit.rs`. Nothing here asks Slurm.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
 use weft_job::JobFile;
 use weft_job::job::Job;
 use weft_job::mount::check_all;
@@ -18,14 +22,20 @@ use crate::partition;
 /// What is to be submitted.
 #[derive(Debug)]
 pub struct RequestedJob {
-    /// The job.
+    /// The job, but for the words that its ranks run.
     pub job: Job,
+    /// The program and its arguments; never empty.
+    pub program: Vec<OsString>,
+    /// Variables of the ranks.
+    pub variables: BTreeMap<String, OsString>,
     /// Options for the script that no field of a job stands for.
     pub options: Vec<String>,
     /// Options for `weft exec`.
     pub exec_options: Vec<String>,
     /// The MPI that was asked for.
     pub mpi: MpiChoice,
+    /// The same as an option, if it was.
+    pub mpi_option: Option<OsString>,
     /// The job file, for errors.
     file: Option<JobFile>,
 }
@@ -71,24 +81,64 @@ pub fn of(arguments: &SubmitArguments) -> Result<RequestedJob, Fault> {
     for note in file.iter().flat_map(|file| &file.notes) {
         crate::say(&format!("weft: note: {note}"));
     }
-    if let Some((program, rest)) = arguments.program.split_first() {
-        job.program = program.clone();
-        job.arguments = rest.to_vec();
-    }
+    let program = program(&job, arguments);
     put_over(&mut job, arguments)?;
     check_counts(&job)?;
-    enter(&mut job)?;
-    let mpi = job.mpi.as_deref().unwrap_or("auto");
-    let mpi = mpi
-        .parse()
-        .map_err(|why: String| Fault::Usage(format!("--mpi {why}")))?;
+    if let Some(folder) = folder(&job, arguments) {
+        job.folder = Some(enter(&folder)?);
+    }
+    job.name = job.name.or_else(|| name_of(&program[0]));
+    let mpi = match &arguments.rank.mpi {
+        MpiChoice::Auto => file.as_ref().map(mpi_of).transpose()?.flatten(),
+        given => Some(given.clone()),
+    };
     Ok(RequestedJob {
+        program,
+        variables: variables(&job, arguments),
         options: options(arguments),
         exec_options: exec_options(arguments),
         job,
-        mpi,
+        mpi_option: mpi.as_ref().map(MpiChoice::to_word),
+        mpi: mpi.unwrap_or(MpiChoice::Auto),
         file,
     })
+}
+
+/// The program with its arguments: of the options, else of the job file.
+fn program(job: &Job, arguments: &SubmitArguments) -> Vec<OsString> {
+    if !arguments.program.is_empty() {
+        return arguments.program.clone();
+    }
+    let words = std::iter::once(&job.program).chain(&job.arguments);
+    words.map(OsString::from).collect()
+}
+
+/// Those of the job file, and over them those of the options.
+fn variables(job: &Job, arguments: &SubmitArguments) -> BTreeMap<String, OsString> {
+    let of_file = job.environment.iter();
+    let of_file = of_file.map(|(name, value)| (name.clone(), value.into()));
+    let given = arguments.rank.variables.iter();
+    of_file
+        .chain(given.map(|one| (one.name.clone(), one.value.clone())))
+        .collect()
+}
+
+/// Where the job runs, if somebody says.
+fn folder(job: &Job, arguments: &SubmitArguments) -> Option<PathBuf> {
+    let of_file = || job.folder.as_ref().map(PathBuf::from);
+    arguments.folder.clone().or_else(of_file)
+}
+
+/// The MPI that the job file names.
+fn mpi_of(file: &JobFile) -> Result<Option<MpiChoice>, Fault> {
+    let named = file.job.mpi.as_ref().map(|mpi| mpi.parse()).transpose();
+    named.map_err(|why: String| Fault::Usage(file.fault("mpi", why).to_string()))
+}
+
+/// The name in lists of jobs, which show text alone.
+fn name_of(program: &OsStr) -> Option<String> {
+    let name = Path::new(program).file_name()?;
+    Some(name.to_string_lossy().into_owned())
 }
 
 fn read(path: &std::path::Path) -> Result<JobFile, Fault> {
@@ -117,9 +167,6 @@ fn put_over(job: &mut Job, arguments: &SubmitArguments) -> Result<(), Fault> {
         job.mounts.clone_from(&arguments.mounts);
         check_all(&job.mounts).map_err(|why| Fault::Usage(format!("--mount: {}", why.text())))?;
     }
-    if let Some(folder) = &arguments.folder {
-        job.folder = Some(folder.to_string_lossy().into_owned());
-    }
     if let Some(time) = &arguments.time {
         job.time_limit = Some(time_limit(time)?);
     }
@@ -128,17 +175,6 @@ fn put_over(job: &mut Job, arguments: &SubmitArguments) -> Result<(), Fault> {
     }
     if arguments.dependency.is_some() {
         job.dependencies.clear();
-    }
-    if arguments.rank.mpi != MpiChoice::Auto {
-        job.mpi = Some(arguments.rank.mpi.to_string());
-    }
-    for variable in &arguments.rank.variables {
-        job.environment
-            .insert(variable.name.clone(), variable.value.clone());
-    }
-    if job.name.is_none() {
-        let program = std::path::Path::new(&job.program).file_name();
-        job.name = program.map(|name| name.to_string_lossy().into_owned());
     }
     Ok(())
 }
@@ -181,16 +217,25 @@ fn check_counts(job: &Job) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Goes where the job runs.
-fn enter(job: &mut Job) -> Result<(), Fault> {
-    let Some(folder) = &mut job.folder else {
-        return Ok(());
-    };
-    let wrong = |error: std::io::Error| Fault::Usage(format!("--wdir {folder}: {error}"));
-    let path = std::path::absolute(&*folder).map_err(wrong)?;
+/// Goes where the job runs; answers the absolute path, as it stands in the script.
+fn enter(folder: &Path) -> Result<String, Fault> {
+    let wrong =
+        |error: std::io::Error| Fault::Usage(format!("--wdir {}: {error}", folder.display()));
+    let path = std::path::absolute(folder).map_err(wrong)?;
+    let text = as_text(&path)?.to_owned();
     std::env::set_current_dir(&path).map_err(wrong)?;
-    *folder = path.to_string_lossy().into_owned();
-    Ok(())
+    Ok(text)
+}
+
+/// The path for `#SBATCH --chdir`, where sbatch reads no escapes.
+fn as_text(path: &Path) -> Result<&str, Fault> {
+    path.to_str().ok_or_else(|| {
+        Fault::Usage(format!(
+            "--wdir {path:?}: the path is not UTF-8, and a batch script can name no such folder; \
+             leave --wdir out and run weft submit in that folder, where the job then runs, or name \
+             a link to it (ln -s)"
+        ))
+    })
 }
 
 /// What sbatch has an option for and a job no field; the user's own come last.
@@ -222,6 +267,7 @@ fn exec_options(arguments: &SubmitArguments) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::pass_through;
+    use std::os::unix::ffi::OsStringExt;
 
     fn requested(words: &[&str]) -> Result<RequestedJob, Fault> {
         of(&pass_through::parse(words.iter().map(Into::into).collect()).unwrap())
@@ -241,6 +287,7 @@ mod tests {
             (Some(2), Some(90))
         );
         assert_eq!(from_file.job.name.as_deref(), Some("a"));
+        assert_eq!(from_file.program, ["./a", "x"]);
         let words = [
             "--spec",
             spec,
@@ -271,13 +318,11 @@ mod tests {
             (size(&from_file), size(&over)),
             ("1g".into(), "try:2g".into())
         );
-        assert_eq!(over.job.environment["A"], "1");
-        assert_eq!(over.job.environment["B"], "3");
-        assert_eq!(
-            (over.job.mpi.as_deref(), &over.mpi),
-            (Some("mpich"), &MpiChoice::Mpich)
-        );
-        assert!(over.job.arguments.is_empty() && over.job.array.is_none());
+        assert_eq!(over.variables["A"], "1");
+        assert_eq!(over.variables["B"], "3");
+        assert_eq!(over.mpi, MpiChoice::Mpich);
+        assert_eq!(over.mpi_option.unwrap(), "mpich");
+        assert!(over.program == ["./b"] && over.job.array.is_none());
     }
 
     #[test]
@@ -300,6 +345,44 @@ mod tests {
             let text = requested(words).unwrap_err().to_string();
             assert!(text.contains(said), "{text}");
         }
+    }
+
+    #[test]
+    fn what_ranks_run_need_not_be_text_and_a_folder_must() {
+        let folder = tempfile::tempdir().unwrap();
+        let odd = |text: &str| OsString::from_vec([text.as_bytes(), b"caf\xe9"].concat());
+        let words = ["--env", "K=", "--mpi", "/m/", "--", "./", "-x"].map(|word| match word {
+            "K=" | "/m/" | "./" | "-x" => odd(word),
+            option => option.into(),
+        });
+        let found = of(&pass_through::parse(words.to_vec()).unwrap()).unwrap();
+        assert_eq!(found.program, [odd("./"), odd("-x")]);
+        assert_eq!(found.variables["K"], odd(""));
+        assert_eq!(found.mpi_option, Some(odd("/m/")));
+        let place = folder.path().join(odd(""));
+        std::fs::create_dir(&place).unwrap();
+        let words = ["--wdir".into(), place.into_os_string(), "a".into()];
+        let text = of(&pass_through::parse(words.to_vec()).unwrap())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains(r#"caf\xE9": the path is not UTF-8"#),
+            "{text}"
+        );
+        assert!(text.contains("ln -s"), "{text}");
+    }
+
+    #[test]
+    fn the_mpi_of_a_job_file_counts_where_no_option_names_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.yaml");
+        std::fs::write(&path, "version: 1\nprogram: ./a\nmpi: impi\n").unwrap();
+        let spec = path.to_str().unwrap();
+        let over = requested(&["--spec", spec, "--mpi", "mpich"]).unwrap();
+        assert_eq!(over.mpi, MpiChoice::Mpich);
+        let text = requested(&["--spec", spec]).unwrap_err().to_string();
+        let place = format!("{spec}, line 3, column 6: mpi: `impi` is none of");
+        assert!(text.starts_with(&place), "{text}");
     }
 
     #[test]

@@ -37,13 +37,14 @@ fn submit(arguments: &SubmitArguments) -> Result<u8, Fault> {
     let requested = requested_job::of(arguments)?;
     let start = start(arguments, &requested)?;
     let weft = std::env::current_exe().and_then(std::fs::canonicalize);
-    let weft = weft
-        .ok()
-        .and_then(|path| path.into_os_string().into_string().ok());
+    let weft = weft.unwrap_or_else(|_| "weft".into());
     let script = Script {
         job: &requested.job,
+        program: &requested.program,
+        variables: &requested.variables,
+        mpi: requested.mpi_option.clone(),
         start,
-        weft: weft.as_deref().unwrap_or("weft"),
+        weft: weft.as_os_str(),
         options: &requested.options,
         label: arguments.label,
         exec_options: &requested.exec_options,
@@ -89,7 +90,7 @@ fn start(arguments: &SubmitArguments, requested: &RequestedJob) -> Result<Start,
         command::check_version()?;
     }
     let mpi = &requested.mpi;
-    let program = requested.job.program.as_ref();
+    let program = &requested.program[0];
     let decided = slurm_start::decide(program, mpi, &offered, arguments.pmi.as_deref())?;
     if let Some(note) = &decided.chosen.note {
         crate::say(&format!("weft: note: {note}"));
@@ -157,7 +158,7 @@ fn remember(id: &JobId, submitted: &Submitted) {
 fn say_how(id: &JobId, start: &Start) {
     let how = match start {
         Start::Srun { pmi } => format!("srun --mpi={pmi}"),
-        Start::OpenMpi(path) | Start::Hydra(path) => path.clone(),
+        Start::OpenMpi(path) | Start::Hydra(path) => path.display().to_string(),
         Start::Inside => "weft run --slurm".to_owned(),
     };
     crate::say(&format!(

@@ -4,6 +4,8 @@
 //!
 //! Needs no MPI. tests/mpi tests what the settings do inside real MPIs.
 
+#[path = "run/any_bytes.rs"]
+mod any_bytes;
 #[path = "run/exit_code.rs"]
 mod exit_code;
 #[path = "fake/launcher.rs"]

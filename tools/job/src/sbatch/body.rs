@@ -2,10 +2,12 @@
 //! The commands of a script: the record, the environment, the key, the start of the ranks, the next
 //! attempt.
 
+use std::ffi::{OsStr, OsString};
+
 use crate::job::Job;
 use crate::sbatch::directives;
 use crate::sbatch::script::{KEY, Script, Start};
-use crate::shell::quote;
+use crate::shell::quote_as_text;
 
 /// How the names of variables begin that `weft exec` would change: they are given to it by --env.
 const VARIABLES_OF_MPIS: [&str; 8] = [
@@ -47,8 +49,13 @@ pub(super) fn lines(script: &Script<'_>) -> Vec<String> {
     lines
 }
 
-fn word(text: &str) -> String {
-    quote(text.as_ref()).to_string_lossy().into_owned()
+fn word(word: impl AsRef<OsStr>) -> String {
+    quote_as_text(word.as_ref())
+}
+
+/// An option with its value.
+fn option(name: &str, value: impl AsRef<OsStr>) -> String {
+    format!("{name} {}", word(value))
 }
 
 fn is_of_an_mpi(name: &str) -> bool {
@@ -59,7 +66,7 @@ fn is_of_an_mpi(name: &str) -> bool {
 
 /// The job's variables that are set in the script, and so are on no command line.
 fn variables(script: &Script<'_>) -> Vec<String> {
-    let set = script.job.environment.iter();
+    let set = script.variables.iter();
     let mut lines: Vec<String> = set
         .map(|(name, value)| format!("export {name}={}", word(value)))
         .collect();
@@ -79,27 +86,25 @@ fn command(script: &Script<'_>) -> String {
         if directives::ranks(job).is_some() {
             words.push(format!("--world {TASKS}"));
         }
-        if let Some(mpi) = &job.mpi {
-            words.push(format!("--mpi {}", word(mpi)));
-        }
-        let set = job
-            .environment
-            .iter()
-            .filter(|(name, _)| is_of_an_mpi(name));
-        words
-            .extend(set.map(|(name, value)| format!("--env {}", word(&format!("{name}={value}")))));
+        words.extend(script.mpi.as_ref().map(|mpi| option("--mpi", mpi)));
+        let set = script.variables.iter();
+        let set = set.filter(|(name, _)| is_of_an_mpi(name));
+        words.extend(set.map(|(name, value)| {
+            let mut pair = OsString::from(format!("{name}="));
+            pair.push(value);
+            option("--env", pair)
+        }));
         if let Some(size) = job.shm_size {
             words.push(format!("--shm-size {size}"));
         }
         words.extend(mounts(job));
-        words.extend(script.exec_options.iter().map(|option| word(option)));
+        words.extend(script.exec_options.iter().map(word));
         words.push("--".to_owned());
     }
     if script.start == Start::Inside {
         words.push("--".to_owned());
     }
-    words.push(word(&script.job.program));
-    words.extend(script.job.arguments.iter().map(|argument| word(argument)));
+    words.extend(script.program.iter().map(word));
     words.join(" ")
 }
 
@@ -128,7 +133,7 @@ fn launcher(script: &Script<'_>) -> Vec<String> {
             let mut words = vec![word(path)];
             words.extend(ranks);
             words.push(format!("-x {KEY}"));
-            let names = script.job.environment.keys();
+            let names = script.variables.keys();
             words.extend(names.map(|name| format!("-x {name}")));
             if !script.job.mounts.is_empty() {
                 // What reaches the store, by name alone.
@@ -143,14 +148,12 @@ fn launcher(script: &Script<'_>) -> Vec<String> {
         }
         Start::Inside => {
             let mut words = vec![word(script.weft), "run --slurm".into()];
-            if let Some(mpi) = &script.job.mpi {
-                words.push(format!("--mpi {}", word(mpi)));
-            }
+            words.extend(script.mpi.as_ref().map(|mpi| option("--mpi", mpi)));
             if let Some(size) = script.job.shm_size {
                 words.push(format!("--shm-size {size}"));
             }
             words.extend(mounts(script.job));
-            words.extend(script.exec_options.iter().map(|option| word(option)));
+            words.extend(script.exec_options.iter().map(word));
             words
         }
     }
@@ -159,7 +162,7 @@ fn launcher(script: &Script<'_>) -> Vec<String> {
 /// The buckets, as options of `weft exec` and `weft run`.
 fn mounts(job: &Job) -> impl Iterator<Item = String> {
     let all = job.mounts.iter();
-    all.map(|mount| format!("--mount {}", word(&mount.to_string())))
+    all.map(|mount| option("--mount", mount.to_string()))
 }
 
 /// What runs a job that failed again: Slurm does, on nodes that it chooses anew.

@@ -4,7 +4,7 @@
 use crate::fault::Fault;
 use crate::job::{Array, Dependency, Job, When};
 use crate::sbatch::script::Script;
-use crate::shell::quote;
+use crate::shell::quote_as_text;
 
 /// Each line's option. Those of the user come last and so win: sbatch takes the last of two.
 ///
@@ -55,7 +55,7 @@ pub(super) fn of(script: &Script<'_>) -> Result<Vec<String>, Fault> {
 
 /// A word as sbatch reads it behind `#SBATCH`: quoted as for a shell.
 fn word(text: &str) -> String {
-    quote(text.as_ref()).to_string_lossy().into_owned()
+    quote_as_text(text.as_ref())
 }
 
 /// How many nodes hold the ranks, where the job says so.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a batch script. Written out by `directives.rs` and `body.rs`.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
 use crate::fault::Fault;
 use crate::job::Job;
 
@@ -13,9 +17,9 @@ pub enum Start {
         pmi: String,
     },
     /// By Open MPI's mpirun at this path, which asks Slurm for the nodes.
-    OpenMpi(String),
+    OpenMpi(PathBuf),
     /// By Hydra's mpiexec (MPICH, Intel MPI) at this path, which asks Slurm for the nodes.
-    Hydra(String),
+    Hydra(PathBuf),
     /// By `weft run --slurm`, which chooses one of these inside the allocation.
     Inside,
 }
@@ -23,12 +27,19 @@ pub enum Start {
 /// A batch script to be.
 #[derive(Debug, Clone)]
 pub struct Script<'a> {
-    /// The job. Its `transport` is `weft`, `native` or nothing.
+    /// The job. Its `transport` is `weft`, `native` or nothing. What its ranks run stands below:
+    /// the text of a job file does not hold what a command line does.
     pub job: &'a Job,
+    /// The program and its arguments.
+    pub program: &'a [OsString],
+    /// Variables of the ranks.
+    pub variables: &'a BTreeMap<String, OsString>,
+    /// The value of `--mpi`, if there is one.
+    pub mpi: Option<OsString>,
     /// How its ranks start.
     pub start: Start,
     /// The command `weft` on the nodes: a path or a name.
-    pub weft: &'a str,
+    pub weft: &'a OsStr,
     /// Further options of sbatch, each as it stands behind `#SBATCH`.
     pub options: &'a [String],
     /// Whether the rank stands in front of each line of output.
@@ -64,7 +75,7 @@ impl Script<'_> {
             );
             return wrong("mounts", text);
         }
-        if let Some(name) = job.environment.keys().find(|name| *name == KEY) {
+        if let Some(name) = self.variables.keys().find(|name| *name == KEY) {
             let text = format!(
                 "{name} would stand in the script; the job makes a key of its own, so remove it, \
                  or set {KEY}_FILE to the path of a file"
@@ -79,7 +90,7 @@ impl Script<'_> {
                     .bytes()
                     .all(|one| one.is_ascii_alphanumeric() || one == b'_')
         };
-        if let Some(name) = job.environment.keys().find(|name| !is_name(name)) {
+        if let Some(name) = self.variables.keys().find(|name| !is_name(name)) {
             let text = format!(
                 "`{name}` is no variable of a shell: letters, digits and `_`, no digit first; \
                  rename it"

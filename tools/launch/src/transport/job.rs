@@ -110,7 +110,7 @@ impl Shape {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Arguments of the launcher, before the program.
-    pub arguments: Vec<String>,
+    pub arguments: Vec<OsString>,
     /// Words that start the program, before it.
     pub before_program: Vec<OsString>,
     /// What the launcher and its daemons read.
@@ -121,8 +121,7 @@ pub struct Settings {
 
 impl Settings {
     pub(crate) fn argument(&mut self, words: &[&str]) {
-        self.arguments
-            .extend(words.iter().map(|&word| word.to_owned()));
+        self.arguments.extend(words.iter().map(OsString::from));
     }
 
     /// Sets a variable for the ranks, in place of an earlier value.
@@ -136,7 +135,7 @@ impl Settings {
     }
 
     pub(crate) fn path_argument(&mut self, path: &Path) {
-        self.arguments.push(path.to_string_lossy().into_owned());
+        self.arguments.push(path.into());
     }
 
     /// The value that is set for `name`, for the ranks or for the launcher.

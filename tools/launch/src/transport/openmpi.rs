@@ -391,15 +391,15 @@ mod tests {
         );
     }
 
+    fn line_of(settings: &Settings) -> String {
+        let line = settings.arguments.join(OsStr::new(" "));
+        line.into_string().unwrap()
+    }
+
     #[test]
     fn more_ranks_than_cores_are_not_bound_and_yield() {
         let oversubscribed = settings(&open_mpi(5), &Transport::Tcp, &shape(3));
-        assert!(
-            oversubscribed
-                .arguments
-                .join(" ")
-                .contains("--map-by :OVERSUBSCRIBE --bind-to none")
-        );
+        assert!(line_of(&oversubscribed).contains("--map-by :OVERSUBSCRIBE --bind-to none"));
         let spread = Shape {
             spread: true,
             ..shape(2)
@@ -408,7 +408,7 @@ mod tests {
             let words = format!("--map-by {policy}:OVERSUBSCRIBE --bind-to core:overload-allowed");
             for major in [4, 5] {
                 let found = settings(&open_mpi(major), &Transport::Weft, &job);
-                assert!(found.arguments.join(" ").contains(&words), "{found:?}");
+                assert!(line_of(&found).contains(&words), "{found:?}");
             }
         }
         assert_eq!(
@@ -416,7 +416,7 @@ mod tests {
             Some(OsStr::new("1"))
         );
         let roomy = settings(&open_mpi(5), &Transport::Tcp, &shape(2));
-        assert!(roomy.arguments.join(" ").contains("--bind-to core"));
+        assert!(line_of(&roomy).contains("--bind-to core"));
         assert_eq!(value(&roomy, "OMPI_MCA_mpi_yield_when_idle"), None);
     }
 

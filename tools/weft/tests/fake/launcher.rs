@@ -2,6 +2,7 @@
 //! A launcher that is only a shell script. It says that it is Open MPI, and runs the program once,
 //! with the launcher's options in the environment.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
@@ -45,7 +46,7 @@ impl Fake {
 
     /// Written by another process: a file that this one has open for writing cannot be executed,
     /// and while a test forks, its child holds every file that other tests have open.
-    fn executable(&self, name: &str, text: &str) {
+    pub fn executable(&self, name: &str, text: &str) {
         let write = "cat > \"$0\" && chmod 755 \"$0\"";
         let mut shell = Command::new("sh")
             .args(["-c", write, &self.path(name)])
@@ -71,7 +72,7 @@ impl Fake {
         std::fs::write(self.path("libweft-fi.so"), "").unwrap();
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    fn command(&self, words: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
         command
             .arg("run")
@@ -86,7 +87,7 @@ impl Fake {
     }
 
     /// `weft run` with these words alone.
-    pub fn weft(&self, words: &[&str]) -> Output {
+    pub fn weft(&self, words: &[impl AsRef<OsStr>]) -> Output {
         self.command(words).output().unwrap()
     }
 

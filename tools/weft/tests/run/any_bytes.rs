@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Programs, arguments, folders and variables whose bytes are not UTF-8: they reach the ranks as
+//! they are, also through the node agents of other hosts; where text must be, the refusal shows
+//! them.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::process::Output;
+
+use crate::fake::Fake;
+
+fn odd(text: &str) -> OsString {
+    OsString::from_vec([text.as_bytes(), b"caf\xe9"].concat())
+}
+
+/// A job whose program, in a folder with such a name, says its name, its argument, a variable and
+/// the folder that it runs in.
+fn run(fake: &Fake, options: &[&str]) -> Output {
+    fake.program(r#"printf '%s|' "$0" "$1" "$K" "$(pwd)""#);
+    let folder = odd(&fake.path(""));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::rename(fake.path("program"), Path::new(&folder).join(odd(""))).unwrap();
+    let words = ["--quiet", "--transport", "native", "--mpi"].map(OsString::from);
+    let mut words = words.to_vec();
+    words.push(fake.path("bin/mpiexec").into());
+    words.extend(options.iter().map(OsString::from));
+    let option = |name: &str, value: &OsStr| [OsStr::new(name), value].join(OsStr::new("="));
+    words.extend([option("--wdir", &folder), "-x".into(), odd("K=")]);
+    words.extend(["-np".into(), "2".into(), "--".into(), odd("./"), odd("a")]);
+    fake.weft(&words)
+}
+
+fn assert_said(fake: &Fake, output: &Output) {
+    let folder = odd(&fake.path(""));
+    let all = [odd("./"), odd("a"), odd(""), folder].join(OsStr::new("|"));
+    let said = OsStr::from_bytes(&output.stdout);
+    assert_eq!(
+        said,
+        [&all, OsStr::new("|")].join(OsStr::new("")),
+        "{output:?}"
+    );
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn names_of_any_bytes_reach_the_ranks() {
+    let fake = Fake::new();
+    let output = run(&fake, &[]);
+    assert_said(&fake, &output);
+}
+
+#[test]
+fn names_of_any_bytes_reach_other_hosts() {
+    let fake = Fake::new();
+    // Every host is this machine.
+    fake.executable("agent", "#!/bin/sh\nexec sh -c \"$2\"\n");
+    let agent = fake.path("agent");
+    let output = run(&fake, &["--hosts", "a,b", "--launcher", &agent]);
+    assert_said(&fake, &output);
+}
+
+#[test]
+fn a_file_that_a_host_lacks_is_named() {
+    let fake = Fake::new();
+    fake.executable(
+        "agent",
+        "#!/bin/sh\nrm -f \"${0%/*}\"/*/caf*; exec sh -c \"$2\"\n",
+    );
+    let agent = fake.path("agent");
+    let output = run(&fake, &["--hosts", "a,b", "--launcher", &agent]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{talk}");
+    assert!(
+        talk.contains("host a has no /") && talk.contains("/caf\u{fffd};"),
+        "{talk}"
+    );
+}
+
+#[test]
+fn a_word_that_must_be_text_is_shown_with_its_bytes() {
+    let words = ["--hosts".into(), odd("a,"), "--".into(), "/bin/true".into()];
+    let output = Fake::new().weft(&words);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(
+        talk.starts_with("weft run: not UTF-8: \"a,caf\\xE9\". Only"),
+        "{talk}"
+    );
+}
+
+#[test]
+fn a_job_file_cannot_hold_such_names_and_says_where_they_belong() {
+    let fake = Fake::new();
+    let file = fake.path("job.yaml");
+    std::fs::write(&file, b"version: 1\nprogram: ./caf\xe9\n").unwrap();
+    let output = fake.weft(&["--spec", &file]);
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("byte 25 is the first that is not"), "{talk}");
+    assert!(talk.contains("weft run --spec FILE -- PROGRAM"), "{talk}");
+}
