@@ -49,6 +49,13 @@ ends 0 '64' on_hosts --shm-size 64m --mount "s3://data/x:$one" -- \
     [ "$(grep -c '^ *64$' "$work/out")" = 2 ] && hosts_tidy >>"$work/out" 2>&1
 report $? '--shm-size on both hosts beside it'
 
+printf '#!/bin/sh\nsleep 0.5; df -m --output=size /dev/shm; hostname >"$1/at-$(hostname)"\n' >"$odd"
+ends 0 '64' on_hosts --transport native --shm-size 64m --mount "s3://data/o:$one" -- \
+    "$odd" "$one" &&
+    [ "$(grep -c '^ *64$' "$work/out")" = 2 ] && [ "$(objects)" = 4 ] &&
+    hosts_tidy >>"$work/out" 2>&1
+report $? 'a program whose name is not UTF-8, with both'
+
 # sent_once COMMAND...: both hosts read 40 MB, and the server sends little more than that.
 control POST objects '{"bucket": "data", "prefix": "once/k", "count": 2, "size": 20000000}' \
     >/dev/null

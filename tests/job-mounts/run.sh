@@ -108,6 +108,15 @@ ends 0 '' ranks root 2 --mount "s3://data/p:$one" -- sh "$work/write.sh" "$one" 
     both_wrote >>"$work/out" 2>&1 && empty >>"$work/out" 2>&1
 report $? "$name"
 
+name='a program and a launcher whose names are not UTF-8'
+odd=$work/$'caf\351' launcher=$(launcher_of "$mpi")
+{ echo '#!/bin/sh' && cat "$work/write.sh"; } >"$odd" && chmod 755 "$odd"
+ln -s "$(dirname "$(dirname "$launcher")")" "$odd.mpi"
+ends 0 '' run --mpi "$odd.mpi/bin/$(basename "$launcher")" --mount "s3://data/p:$one" -n 2 -- \
+    "$odd" "$one" &&
+    both_wrote >>"$work/out" 2>&1 && empty >>"$work/out" 2>&1
+report $? "$name"
+
 name='as an ordinary user, in a user namespace'
 if as_user unshare -U -m true 2>"$work/out"; then
     chown 65534:65534 "$one"

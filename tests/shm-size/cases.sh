@@ -35,6 +35,16 @@ ends 1 'of memory, and what lies in /dev/shm is memory' run_df --mpi "$any" \
     ends 1 'of memory' as_user "$WEFT" exec --mpi "$any" --shm-size 1000t -- true
 report $? "$name"
 
+name='a program and a launcher whose names are not UTF-8'
+odd=$work/$'caf\351' launcher=$(launcher_of "$any")
+cp "$work/ranks-$any" "$odd"
+ln -s "$(dirname "$(dirname "$launcher")")" "$odd.mpi"
+ends 0 '' as_user timeout 60 "$WEFT" run --mpi "$odd.mpi/bin/$(basename "$launcher")" \
+    --transport native --shm-size $SIZE -n 3 "$odd" $BYTES 96 && fine &&
+    ends 0 '' mpirun user "$any" 3 "$WEFT" exec --mpi "$any" --shm-size $SIZE -- \
+        "$odd" $BYTES 96 && fine
+report $? "$name"
+
 # Without namespaces: a user namespace that allows none inside it, in which nobody may mount.
 no_namespaces() {
     # shellcheck disable=SC2016 # the inner shell expands
