@@ -316,7 +316,8 @@ fn environment() -> Vec<(String, String)> {
 }
 
 fn json(value: &impl Serialize) -> String {
-    // Only maps with keys that are no strings and failing writers give errors; there are none.
+    // Errors come of failing writers, of maps with keys that are no strings, and of paths that are
+    // not UTF-8. There are none: whoever holds a path writes it as text.
     serde_json::to_string_pretty(value).map_or_else(
         |error| format!("{{\"error\":\"{error}\"}}\n"),
         |text| text + "\n",

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::family::{self, Family, Version};
 use crate::loader::Loader;
@@ -33,13 +33,27 @@ pub struct Installation {
     /// The launcher's version.
     pub version: Version,
     /// The launcher, as it was found.
+    #[serde(serialize_with = "shown")]
     pub mpiexec: PathBuf,
     /// The C library that belongs to the launcher; `None` where it could not be found.
+    #[serde(serialize_with = "shown_if_any")]
     pub libmpi: Option<PathBuf>,
     /// MPICH: network modules built in, if it says so.
     pub netmods: Vec<String>,
     /// Where it was found, in words.
     pub origin: String,
+}
+
+/// The path in JSON, which holds UTF-8 alone: other bytes become U+FFFD.
+fn shown<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(&path.display())
+}
+
+fn shown_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => shown(path, to),
+        None => to.serialize_none(),
+    }
 }
 
 /// An MPI that can use no libfabric provider.

@@ -5,8 +5,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
-use std::process::Output;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use crate::fake::Fake;
 
@@ -75,6 +75,52 @@ fn a_file_that_a_host_lacks_is_named() {
         talk.contains("host a has no /") && talk.contains("/caf\u{fffd};"),
         "{talk}"
     );
+}
+
+/// Puts the MPI below a folder with such a name.
+fn odd_mpi(fake: &Fake) -> PathBuf {
+    let prefix = PathBuf::from(odd(&fake.path("")));
+    std::fs::create_dir(&prefix).unwrap();
+    std::fs::rename(fake.path("bin"), prefix.join("bin")).unwrap();
+    prefix
+}
+
+#[test]
+fn the_record_names_an_mpi_of_any_bytes() {
+    let fake = Fake::new();
+    fake.program("exit 3");
+    let mpi = odd_mpi(&fake).join("bin/mpiexec");
+    let record = fake.path("record.json");
+    let words = [
+        "--quiet",
+        "--transport",
+        "native",
+        "--json",
+        &record,
+        "--mpi",
+    ];
+    let mut words: Vec<OsString> = words.iter().map(Into::into).collect();
+    words.push(mpi.into());
+    words.extend(["-n".into(), "1".into(), fake.path("program").into()]);
+    let output = fake.weft(&words);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let text = std::fs::read_to_string(record).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let shown = record["mpi"]["mpiexec"].as_str().unwrap();
+    assert!(shown.ends_with("/caf\u{fffd}/bin/mpiexec"), "{shown}");
+}
+
+#[test]
+fn weft_info_lists_an_mpi_of_any_bytes() {
+    let fake = Fake::new();
+    let prefix = odd_mpi(&fake);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command
+        .args(["info", "--json"])
+        .env("WEFT_MPI_PATH", &prefix);
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("/caf\u{fffd}/bin/mpiexec\""), "{text}");
 }
 
 #[test]
