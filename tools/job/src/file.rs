@@ -63,7 +63,7 @@ impl JobFile {
     /// # Errors
     /// `Unread`.
     pub fn read(path: &Path) -> Result<Self, Unread> {
-        let text = text_of(path)?;
+        let text = text_or(path, OF_COMMAND_LINES)?;
         Ok(Self::from_text(&path.display().to_string(), &text)?)
     }
 
@@ -140,8 +140,17 @@ impl JobFile {
     }
 }
 
+/// What to do about a job file that is not UTF-8.
+const OF_COMMAND_LINES: &str =
+    "; a program or a value with such bytes belongs on the command line, behind --spec FILE";
+
 /// The file's text, of which no more is read than a job file may have.
 pub(crate) fn text_of(path: &Path) -> Result<String, Unread> {
+    text_or(path, "")
+}
+
+/// The same, with this advice where it is not UTF-8.
+fn text_or(path: &Path, advice: &str) -> Result<String, Unread> {
     let unread = |source| Unread::File {
         path: path.to_owned(),
         source,
@@ -152,11 +161,7 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Unread> {
     file.take(most).read_to_end(&mut bytes).map_err(unread)?;
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let text = format!(
-            "the file is not UTF-8, as a job file must be: byte {at} is the first that is not. A \
-             program or a value with such bytes belongs on the command line, as in weft run --spec \
-             FILE -- PROGRAM"
-        );
+        let text = format!("the file is not UTF-8: byte {at} is the first that is not{advice}");
         Fault::new(text).in_file(&path.display().to_string()).into()
     })
 }

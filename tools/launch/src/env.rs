@@ -74,11 +74,19 @@ pub fn command_line() -> Command {
 /// Prints the variables; returns the exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let parsed = command_line().try_get_matches_from(words);
+    let parsed = command_line().try_get_matches_from(&words);
     let read = |matches: ArgMatches| EnvArguments::from_arg_matches(&matches);
     let arguments = match parsed.and_then(read) {
         Ok(arguments) => arguments,
-        Err(error) => return stderr::refusal(&error, "weft env", ""),
+        Err(error) => {
+            let line = stderr::CommandLine {
+                tool: "weft env",
+                example: "",
+                command: command_line(),
+                words: &words,
+            };
+            return stderr::refusal(&error, line);
+        }
     };
     match text(&arguments).and_then(|text| {
         let written = io::stdout().write_all(text.as_encoded_bytes());

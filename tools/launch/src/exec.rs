@@ -79,10 +79,16 @@ pub fn command_line() -> clap::Command {
 /// Becomes the program that the words name; returns only where that fails, with the exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let arguments = match ExecArguments::try_parse_from(words) {
+    let arguments = match ExecArguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            return stderr::refusal(&error, "weft exec", "mpirun -n 4 weft exec -- ./code");
+            let line = stderr::CommandLine {
+                tool: "weft exec",
+                example: "mpirun -n 4 weft exec -- ./code",
+                command: command_line(),
+                words: &words,
+            };
+            return stderr::refusal(&error, line);
         }
     };
     let fault = match prepare(&arguments) {

@@ -162,10 +162,18 @@ pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
         Ok(words) => words,
         Err(fault) => return refuse(fault),
     };
-    let mut arguments = match spec::arguments(words) {
+    let mut arguments = match spec::arguments(&words) {
         Ok(Ok(arguments)) => arguments,
         Ok(Err(fault)) => return refuse(fault),
-        Err(error) => return stderr::refusal(&error, "weft run", "weft run -n 4 -- ./code"),
+        Err(error) => {
+            let line = stderr::CommandLine {
+                tool: "weft run",
+                example: "weft run -n 4 -- ./code",
+                command: arguments::command_line(),
+                words: &words,
+            };
+            return stderr::refusal(&error, line);
+        }
     };
     let run = |arguments: &mut Arguments| {
         arguments.enter()?;

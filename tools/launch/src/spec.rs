@@ -23,7 +23,7 @@ use crate::stderr::say;
 /// # Errors
 /// Outside: what clap says, which may be the help that was asked for. Inside: what is wrong with
 /// the job file.
-pub(crate) fn arguments(words: Vec<OsString>) -> Result<Result<Arguments, Fault>, clap::Error> {
+pub(crate) fn arguments(words: &[OsString]) -> Result<Result<Arguments, Fault>, clap::Error> {
     let mut command = Arguments::command();
     let matches = command.try_get_matches_from_mut(words)?;
     let read = Arguments::from_arg_matches(&matches);

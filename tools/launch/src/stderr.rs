@@ -25,14 +25,27 @@ pub(crate) fn line(out: &mut impl Write, words: Arguments<'_>) {
     let _: io::Result<()> = out.write_all(whole.as_bytes());
 }
 
-/// Shows what clap has to say about the words behind `tool`, help on stdout and errors on stderr,
-/// and returns the exit code.
-pub(crate) fn refusal(error: &clap::Error, tool: &str, example: &str) -> u8 {
+/// A command line that clap read.
+pub(crate) struct CommandLine<'a> {
+    /// The command, as in `weft run`.
+    pub tool: &'a str,
+    /// How it may be written.
+    pub example: &'a str,
+    /// What clap was told of it.
+    pub command: clap::Command,
+    /// The words that clap read.
+    pub words: &'a [OsString],
+}
+
+/// Shows what clap has to say about a command line, help on stdout and errors on stderr, and
+/// returns the exit code.
+pub(crate) fn refusal(error: &clap::Error, line: CommandLine<'_>) -> u8 {
+    let (tool, example) = (line.tool, line.example);
     // The program is the only word that must be there.
     if error.kind() == ErrorKind::MissingRequiredArgument {
         say!("{tool}: no PROGRAM was named; write it last, as in: {example}");
     } else if error.kind() == ErrorKind::InvalidUtf8 {
-        say!("{tool}: {}", not_utf8(std::env::args_os()));
+        say!("{tool}: {}", not_utf8(line.command, line.words));
     } else if error.use_stderr() {
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         refuse_on(&mut io::stderr(), error, coloured);
@@ -42,15 +55,25 @@ pub(crate) fn refusal(error: &clap::Error, tool: &str, example: &str) -> u8 {
     u8::try_from(error.exit_code()).unwrap_or(2)
 }
 
-/// What is wrong with the words of a command line of which one is not UTF-8 and should be: clap
-/// does not say which.
+/// What is wrong with the words of a command line of which one is not UTF-8 and should be. Clap
+/// does not say which, and others may be any bytes: so each is tried with text for the others.
 #[must_use]
-pub fn not_utf8(words: impl Iterator<Item = OsString>) -> String {
-    let odd = words.filter(|word| word.to_str().is_none());
-    let shown: Vec<String> = odd.map(|word| format!("{word:?}")).collect();
+pub fn not_utf8(mut command: clap::Command, words: &[OsString]) -> String {
+    let mut is_refused = |at: usize| {
+        let tried = words.iter().enumerate().map(|(other, word)| match other {
+            other if other == at => word.clone(),
+            _ => word.to_string_lossy().into_owned().into(),
+        });
+        let read = command.try_get_matches_from_mut(tried.collect::<Vec<OsString>>());
+        read.is_err_and(|error| error.kind() == ErrorKind::InvalidUtf8)
+    };
+    let options = words.iter().take_while(|word| *word != "--").enumerate();
+    let odd = options.filter(|(_, word)| word.to_str().is_none());
+    let refused = odd.filter(|&(at, _)| is_refused(at));
+    let shown: Vec<String> = refused.map(|(_, word)| format!("{word:?}")).collect();
     format!(
         "not UTF-8: {}. Only the program with its arguments, paths of files and folders, and the \
-         value of --env may have any bytes; write something else for other options",
+         value of --env may have any bytes; write another value",
         shown.join(", ")
     )
 }
@@ -69,7 +92,7 @@ fn refuse_on(out: &mut impl Write, error: &clap::Error, coloured: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
@@ -90,12 +113,19 @@ mod tests {
 
     #[test]
     fn a_word_that_should_be_text_is_shown_with_its_bytes() {
-        let words =
-            [&b"--hosts"[..], b"caf\xe9", b"./a"].map(|word| OsStr::from_bytes(word).into());
-        let error = crate::arguments::Arguments::try_parse_from(words.clone()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidUtf8);
-        let text = not_utf8(words.into_iter());
-        assert!(text.starts_with(r#"not UTF-8: "caf\xE9". Only"#), "{text}");
+        use crate::arguments::Arguments;
+        for line in [
+            &b"--hosts caf\xe9 ./a"[..],
+            b"--wdir d\xe9 --hosts caf\xe9 ./a\xe9 b\xe9",
+            b"--env A=\xe9 --hosts caf\xe9 -- --hosts a\xe9",
+        ] {
+            let words = line.split(|&byte| byte == b' ');
+            let words: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).into()).collect();
+            let error = Arguments::try_parse_from(&words).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidUtf8);
+            let text = not_utf8(Arguments::command(), &words);
+            assert!(text.starts_with(r#"not UTF-8: "caf\xE9". Only"#), "{text}");
+        }
     }
 
     #[test]

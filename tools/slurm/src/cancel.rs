@@ -53,7 +53,7 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft cancel`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let read = CancelArguments::try_parse_from(words);
+    let read = crate::read::<CancelArguments>(&words);
     crate::carry_out("weft cancel", read, |arguments| {
         cancel(arguments).map(|()| 0)
     })

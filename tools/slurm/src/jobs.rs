@@ -55,7 +55,7 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft jobs`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let read = JobsArguments::try_parse_from(words);
+    let read = crate::read::<JobsArguments>(&words);
     crate::carry_out("weft jobs", read, |arguments| list(arguments).map(|()| 0))
 }
 

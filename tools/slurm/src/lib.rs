@@ -40,6 +40,10 @@ mod task;
 mod tasks;
 pub mod wait;
 
+use std::ffi::OsString;
+
+use clap::Parser;
+use clap::error::ErrorKind;
 use fault::Fault;
 
 /// One line for the user.
@@ -47,6 +51,17 @@ fn say(text: &str) {
     use std::io::Write;
     let line = format!("{text}\n");
     let _: std::io::Result<()> = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// The words as clap reads them; a word that should be UTF-8 and is not is shown with its bytes.
+fn read<A: Parser>(words: &[OsString]) -> Result<A, clap::Error> {
+    A::try_parse_from(words).map_err(|error| {
+        if error.kind() != ErrorKind::InvalidUtf8 {
+            return error;
+        }
+        let text = weft_launch::stderr::not_utf8(A::command(), words);
+        clap::Error::raw(error.kind(), text + "\n").with_cmd(&A::command())
+    })
 }
 
 /// Carries a command out if its words could be read, and says why it could not do what it was
@@ -61,11 +76,6 @@ fn carry_out<A>(
             say(&format!("{command}: {fault}"));
             fault.exit_code()
         }),
-        Err(error) if error.kind() == clap::error::ErrorKind::InvalidUtf8 => {
-            let text = weft_launch::stderr::not_utf8(std::env::args_os());
-            say(&format!("{command}: {text}"));
-            2
-        }
         Err(error) => {
             // Help goes to stdout and errors to stderr.
             let _ = error.print();

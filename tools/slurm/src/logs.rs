@@ -55,7 +55,7 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft logs`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let read = LogsArguments::try_parse_from(words);
+    let read = crate::read::<LogsArguments>(&words);
     crate::carry_out("weft logs", read, |arguments| {
         let id = arguments.job;
         let shown = if arguments.follow {

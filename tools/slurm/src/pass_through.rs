@@ -6,8 +6,8 @@
 
 use std::ffi::OsString;
 
+use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
 
 use crate::arguments::SubmitArguments;
 
@@ -113,7 +113,7 @@ const REFUSED: [(&str, &str); 6] = [
 pub fn parse(mut words: Vec<OsString>) -> Result<SubmitArguments, clap::Error> {
     let mut passed = Vec::new();
     loop {
-        let error = match SubmitArguments::try_parse_from(&words) {
+        let error = match crate::read::<SubmitArguments>(&words) {
             Ok(mut arguments) => {
                 // Before those of --sbatch, which are the more explicit.
                 arguments.sbatch.splice(0..0, passed);
@@ -121,9 +121,17 @@ pub fn parse(mut words: Vec<OsString>) -> Result<SubmitArguments, clap::Error> {
             }
             Err(error) => error,
         };
-        match unknown(&error).and_then(|word| take(&mut words, &word)) {
-            Some(option) => passed.push(option),
-            None => return Err(explained(error)),
+        let Some(word) = unknown(&error) else {
+            return Err(error);
+        };
+        match take(&mut words, &word) {
+            Taken::Option(option) => passed.push(option),
+            Taken::Not(why) => {
+                let text = format!("{word}: {why}\n");
+                return Err(clap::Error::raw(ErrorKind::InvalidValue, text)
+                    .with_cmd(&SubmitArguments::command()));
+            }
+            Taken::Unknown => return Err(explained(error, &word)),
         }
     }
 }
@@ -136,16 +144,29 @@ fn unknown(error: &clap::Error) -> Option<String> {
     }
 }
 
+/// What came of a word that clap does not know.
+enum Taken {
+    /// The option of sbatch with its value.
+    Option(String),
+    /// It is one of sbatch, with this wrong in its value.
+    Not(String),
+    /// No word is it, or sbatch has none of this name.
+    Unknown,
+}
+
 /// Takes the option with its value out of the words, if sbatch knows it.
-fn take(words: &mut Vec<OsString>, unknown: &str) -> Option<String> {
-    let bare = unknown.split('=').next()?;
+fn take(words: &mut Vec<OsString>, unknown: &str) -> Taken {
+    let bare = unknown.split('=').next().unwrap_or(unknown);
     let is_it = |word: &OsString| {
         let word = word.to_string_lossy();
         let long = bare.starts_with("--") && word.split('=').next() == Some(bare);
         long || (!bare.starts_with("--") && word.starts_with(bare))
     };
-    let at = words.iter().position(is_it)?;
-    let word = words[at].to_str()?.to_owned();
+    let before_program = words.iter().position(|word| word == "--");
+    let options = &words[..before_program.unwrap_or(words.len())];
+    let Some(at) = options.iter().position(is_it) else {
+        return Taken::Unknown;
+    };
     let name = bare.trim_start_matches('-');
     let find = |list: &[(&'static str, &str)]| {
         let mut found = list.iter();
@@ -160,27 +181,37 @@ fn take(words: &mut Vec<OsString>, unknown: &str) -> Option<String> {
             })
             .map(|one| one.0)
     };
-    if let Some(long) = find(&WITH_VALUE) {
-        words.remove(at);
-        let rest = match word.split_once('=') {
-            Some((_, value)) if bare.starts_with("--") => value.to_owned(),
-            _ if word.len() > bare.len() => word[bare.len()..].to_owned(),
-            _ if at < words.len() => words.remove(at).to_str()?.to_owned(),
-            _ => return None,
-        };
-        return Some(format!("--{long}={rest}"));
-    }
-    let long = find(&WITHOUT)?;
+    let (with_value, without) = (find(&WITH_VALUE), find(&WITHOUT));
+    let Some(long) = with_value.or(without) else {
+        return Taken::Unknown;
+    };
+    let no_text = |word: &OsString| {
+        Taken::Not(format!(
+            "{word:?} is not UTF-8, as a batch script must be; write another value"
+        ))
+    };
+    let Some(word) = words[at].to_str().map(str::to_owned) else {
+        return no_text(&words[at]);
+    };
     words.remove(at);
-    let value = word.split_once('=').map(|(_, value)| format!("={value}"));
-    Some(format!("--{long}{}", value.unwrap_or_default()))
+    if with_value.is_none() {
+        let value = word.split_once('=').map(|(_, value)| format!("={value}"));
+        return Taken::Option(format!("--{long}{}", value.unwrap_or_default()));
+    }
+    let value = match word.split_once('=') {
+        Some((_, value)) if bare.starts_with("--") => value.into(),
+        _ if word.len() > bare.len() => word[bare.len()..].into(),
+        _ if at < words.len() => words.remove(at),
+        _ => return Taken::Not("its value is missing".to_owned()),
+    };
+    match value.to_str() {
+        Some(value) => Taken::Option(format!("--{long}={value}")),
+        None => no_text(&value),
+    }
 }
 
 /// Clap's error with what to write instead of an option that is sbatch's, or near to one.
-fn explained(error: clap::Error) -> clap::Error {
-    let Some(word) = unknown(&error) else {
-        return error;
-    };
+fn explained(error: clap::Error, word: &str) -> clap::Error {
     let name = word
         .trim_start_matches('-')
         .split('=')
@@ -189,12 +220,8 @@ fn explained(error: clap::Error) -> clap::Error {
         .to_owned();
     let mut all = WITH_VALUE.iter().chain(&WITHOUT);
     if !name.is_empty() && all.any(|(long, short)| [*long, *short].contains(&name.as_str())) {
-        let text = format!(
-            "{word}: its value is missing, or is not UTF-8, as a batch script must be; write \
-             another one\n"
-        );
-        return clap::Error::raw(ErrorKind::InvalidValue, text)
-            .with_cmd(&SubmitArguments::command());
+        // Behind another letter: clap says which.
+        return error;
     }
     let text = match REFUSED.iter().find(|(long, _)| *long == name) {
         Some((_, instead)) => format!("weft submit does not take {word}; write: {instead}"),
@@ -270,18 +297,22 @@ mod tests {
 
     #[test]
     fn a_value_that_is_missing_or_no_text_is_what_is_refused() {
-        let odd = OsStr::from_bytes(b"--account=caf\xe9");
-        for (words, option) in [
-            (vec![odd], "--account: its value"),
+        for (line, said) in [
             (
-                vec!["-A".as_ref(), OsStr::from_bytes(b"\xe9")],
-                "-A: its value",
+                &b"--account=caf\xe9"[..],
+                r#"--account: "--account=caf\xE9" is not UTF-8"#,
             ),
-            (vec!["--account".as_ref()], "--account: its value"),
+            (b"-A \xe9", r#"-A: "\xE9" is not UTF-8"#),
+            (b"--hold=\xe9", r#"--hold: "--hold=\xE9" is not UTF-8"#),
+            (b"--account", "--account: its value is missing"),
+            (b"-WH -- x", "unexpected argument '-H'"),
+            (b"-WH -- x -Hy", "unexpected argument '-H'"),
+            (b"--name \xe9 -- x\xe9", r#"not UTF-8: "\xE9". Only"#),
         ] {
-            let words = words.into_iter().map(OsStr::to_owned).collect();
-            let text = parse(words).unwrap_err().to_string();
-            assert!(text.contains(option), "{text}");
+            let words = line.split(|&byte| byte == b' ');
+            let words = words.map(|word| OsStr::from_bytes(word).to_owned());
+            let text = parse(words.collect()).unwrap_err().to_string();
+            assert!(text.contains(said), "{text}");
         }
     }
 

@@ -56,7 +56,7 @@ pub fn command_line() -> clap::Command {
 /// Runs `weft wait`; answers its exit code.
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
-    let read = WaitArguments::try_parse_from(words);
+    let read = crate::read::<WaitArguments>(&words);
     crate::carry_out("weft wait", read, |arguments| {
         let patience = arguments
             .timeout

@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -125,12 +126,19 @@ fn weft_info_lists_an_mpi_of_any_bytes() {
 
 #[test]
 fn a_word_that_must_be_text_is_shown_with_its_bytes() {
-    let words = ["--hosts".into(), odd("a,"), "--".into(), "/bin/true".into()];
-    let output = Fake::new().weft(&words);
+    let words = ["--hosts".into(), odd("a,"), odd("./"), odd("b")];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    let output = command
+        .arg0(odd("/weft"))
+        .arg("run")
+        .args(words)
+        .output()
+        .unwrap();
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{talk}");
     assert!(
-        talk.starts_with("weft run: not UTF-8: \"a,caf\\xE9\". Only"),
+        talk.starts_with("weft run: not UTF-8: \"a,caf\\xE9\". Only")
+            && !talk.contains("caf\u{fffd}"),
         "{talk}"
     );
 }
@@ -144,5 +152,14 @@ fn a_job_file_cannot_hold_such_names_and_says_where_they_belong() {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{talk}");
     assert!(talk.contains("byte 25 is the first that is not"), "{talk}");
-    assert!(talk.contains("weft run --spec FILE -- PROGRAM"), "{talk}");
+    assert!(talk.contains("command line, behind --spec FILE"), "{talk}");
+    // Not so for files that others write.
+    let mut import = Command::new(env!("CARGO_BIN_EXE_weft"));
+    let output = import.args(["import", &file]).output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(
+        talk.ends_with("byte 25 is the first that is not\n"),
+        "{talk}"
+    );
 }
