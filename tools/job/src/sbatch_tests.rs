@@ -196,6 +196,29 @@ fn words_that_are_no_text_reach_the_ranks_byte_for_byte() {
 }
 
 #[test]
+fn no_value_of_an_option_becomes_a_line_of_the_script() {
+    let value = "a\necho INJECTED";
+    let mut job = job("");
+    let refusal = |job: &Job, options: &[String]| {
+        let words = Words::of(job);
+        let script = Script {
+            options,
+            ..words.script(job, srun())
+        };
+        super::text(&script).unwrap_err().to_string()
+    };
+    for option in ["--comment=", "--partition=", "--x"] {
+        let text = refusal(&job, &[format!("{option}{value}")]);
+        let shown = format!(r#""'{option}a\necho INJECTED'" has a control character"#);
+        assert!(text.starts_with(&shown), "{text}");
+    }
+    job.folder = Some(value.to_owned());
+    assert!(refusal(&job, &[]).starts_with(r#""--chdir='a\necho"#));
+    job.name = Some(value.to_owned());
+    assert!(refusal(&job, &[]).starts_with(r#""--job-name='a\necho"#));
+}
+
+#[test]
 fn a_dev_shm_of_its_own_is_given_by_weft_exec() {
     let job = job("shm_size: try:4g\n");
     for start in [srun(), Start::Inside] {

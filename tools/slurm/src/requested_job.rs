@@ -135,10 +135,14 @@ fn mpi_of(file: &JobFile) -> Result<Option<MpiChoice>, Fault> {
     named.map_err(|why: String| Fault::Usage(file.fault("mpi", why).to_string()))
 }
 
-/// The name in lists of jobs, which show text alone.
+/// The name in lists of jobs, of the letters that a job file allows for one.
 fn name_of(program: &OsStr) -> Option<String> {
-    let name = Path::new(program).file_name()?;
-    Some(name.to_string_lossy().into_owned())
+    let name = Path::new(program).file_name()?.to_string_lossy();
+    let is_good = |one: char| one.is_ascii_alphanumeric() || "._-".contains(one);
+    let letters = name.chars().map(|one| if is_good(one) { one } else { '_' });
+    let begun = letters.skip_while(|one| !one.is_ascii_alphanumeric());
+    let name: String = begun.take(128).collect();
+    Some(name).filter(|name| !name.is_empty())
 }
 
 fn read(path: &std::path::Path) -> Result<JobFile, Fault> {
@@ -383,6 +387,20 @@ mod tests {
         let text = requested(&["--spec", spec]).unwrap_err().to_string();
         let place = format!("{spec}, line 3, column 6: mpi: `impi` is none of");
         assert!(text.starts_with(&place), "{text}");
+    }
+
+    #[test]
+    fn a_job_without_a_name_has_one_of_letters_that_no_reader_of_a_script_minds() {
+        for (program, name) in [
+            (&b"/bin/solve-1.2_x"[..], Some("solve-1.2_x")),
+            (b"./a\necho INJECTED", Some("a_echo_INJECTED")),
+            (b"./it's caf\xe9", Some("it_s_caf_")),
+            (b"./_a", Some("a")),
+            ("./é".as_bytes(), None),
+        ] {
+            let program = OsString::from_vec(program.to_vec());
+            assert_eq!(name_of(&program).as_deref(), name, "{program:?}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::shell::quote_as_text;
 /// Each line's option. Those of the user come last and so win: sbatch takes the last of two.
 ///
 /// # Errors
-/// A field that sbatch has no option for.
+/// A field that sbatch has no option for, or a value that no comment of a shell holds.
 pub(super) fn of(script: &Script<'_>) -> Result<Vec<String>, Fault> {
     let job = script.job;
     let mut lines = Vec::new();
@@ -50,7 +50,20 @@ pub(super) fn of(script: &Script<'_>) -> Result<Vec<String>, Fault> {
         lines.push("--no-requeue".to_owned());
     }
     lines.extend(script.options.iter().map(|option| word(option)));
+    lines.iter().try_for_each(|line| check(line))?;
     Ok(lines)
+}
+
+/// For the shell a directive is a comment. A line break in a value would end it, also between
+/// quotes, and the rest would be a command of the script.
+fn check(line: &str) -> Result<(), Fault> {
+    if line.contains(char::is_control) {
+        return Err(Fault::new(format!(
+            "{line:?} has a control character, and no option of sbatch can be given such a value \
+             in a script; write another one"
+        )));
+    }
+    Ok(())
 }
 
 /// A word as sbatch reads it behind `#SBATCH`: quoted as for a shell.
