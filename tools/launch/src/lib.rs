@@ -21,9 +21,9 @@
 //!   for this program. `provider` finds libweft-fi.so. `cores` counts the cores for ranks.
 //! - Several hosts: `hosts` reads their list, `placement` distributes the ranks. `remote_shell` is
 //!   ssh or its replacement. `node_agents` starts a `node_agent` on each host; they talk by
-//!   `agent_protocol` (with `exact_bytes`), with a `heartbeat`. `several_hosts` tells the MPI's
-//!   launcher about the hosts. `machines` finds host names that are the same machine. `inject_size`
-//!   sets the limit of inject calls.
+//!   `agent_protocol` (with `exact_bytes`), with a `heartbeat`; `agent_output` reads what comes.
+//!   `several_hosts` tells the MPI's launcher about the hosts. `machines` finds host names that are
+//!   the same machine. `inject_size` sets the limit of inject calls.
 //! - Settings: `transport` makes the launcher's arguments and the environment, with one file for
 //!   each MPI. `job` joins everything. `known_problems` warns of faults that no setting avoids.
 //!   `bind` binds MPICH's ranks to cores. `command` is the complete command line, run or printed
@@ -56,6 +56,7 @@
 //! the same as a run.
 #![forbid(unsafe_code)]
 
+mod agent_output;
 pub mod agent_protocol;
 pub mod arguments;
 pub mod bind;

@@ -6,15 +6,15 @@
 //! at once, and speaks `agent_protocol.rs` with them. A host that is not heard for the patience
 //! given counts as lost, which `supervise.rs` answers by ending the job.
 
-use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::agent_output::{self, Complaints};
 use crate::agent_protocol::{Begin, Ended, FromAgent, Ready, ToAgent};
 use crate::fault::Fault;
 use crate::heartbeat::Heartbeat;
@@ -30,8 +30,8 @@ const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 /// The name of this machine's node agent in messages.
 const HERE: &str = "localhost";
 const TICK: Duration = Duration::from_secs(1);
-/// Lines of a remote shell's complaints that are kept for the message.
-const COMPLAINTS: usize = 3;
+/// How long a remote shell that has not ended may take to write what it complains of. Chosen.
+const LAST_COMPLAINT: Duration = Duration::from_millis(50);
 
 /// A host that is gone, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ struct NodeAgent {
     untold: Option<io::Error>,
     /// What the node agent said last, and whatever ended the connection.
     words: Option<Receiver<FromAgent>>,
-    complaints: Arc<Mutex<VecDeque<String>>>,
+    complaints: Complaints,
     ready: Ready,
     watcher: Option<std::thread::JoinHandle<Option<Ended>>>,
 }
@@ -176,28 +176,8 @@ impl NodeAgent {
                 "host {host}: its remote shell has no pipes"
             )));
         };
-        let (sender, words) = channel();
-        spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if serde_json::from_str(&line).is_ok_and(|word| sender.send(word).is_err()) {
-                    return;
-                }
-            }
-        })
-        .map_err(failed())?;
-        let complaints = Arc::new(Mutex::new(VecDeque::new()));
-        let kept = Arc::clone(&complaints);
-        spawn(move || {
-            for line in BufReader::new(error).lines().map_while(Result::ok) {
-                if let Ok(mut kept) = kept.lock() {
-                    kept.push_back(line);
-                    if kept.len() > COMPLAINTS {
-                        kept.pop_front();
-                    }
-                }
-            }
-        })
-        .map_err(failed())?;
+        let words = agent_output::words(output).map_err(failed())?;
+        let complaints = Complaints::read(error).map_err(failed())?;
         let order = line_of(&ToAgent::Begin(Box::new(begin.clone()))).map_err(failed())?;
         let orders = Mutex::new(input);
         let untold = send(&orders, &order).err();
@@ -220,7 +200,7 @@ impl NodeAgent {
         program: &Path,
     ) -> Result<(), String> {
         if let Some(error) = self.untold.take() {
-            return Err(self.deafness(&error, program));
+            return Err(self.untold_because(&error, program));
         }
         let host = &self.host;
         let left = deadline.saturating_duration_since(Instant::now());
@@ -270,22 +250,24 @@ impl NodeAgent {
     }
 
     /// The remote shell took no order. If it has ended, its own exit code and words say why.
-    fn deafness(&mut self, error: &io::Error, program: &Path) -> String {
+    fn untold_because(&mut self, error: &io::Error, program: &Path) -> String {
         match wait_until(&mut self.child, Instant::now() + TICK) {
             Some(code) => self.refusal(Some(code), program),
-            None => format!(
-                "host {} cannot be told what to do: writing to its remote shell: {error}; the \
-                 remote shell must pass its standard input on{}",
-                self.host,
-                self.complaint()
-            ),
+            None => {
+                let complaint = self.complaint();
+                format!(
+                    "host {} cannot be told what to do: writing to its remote shell: {error}; the \
+                     remote shell must pass its standard input on{complaint}",
+                    self.host
+                )
+            }
         }
     }
 
     /// The remote shell ended, with this exit code, before the node agent said anything.
-    fn refusal(&self, code: Option<i32>, program: &Path) -> String {
-        let host = &self.host;
+    fn refusal(&mut self, code: Option<i32>, program: &Path) -> String {
         let complaint = self.complaint();
+        let host = &self.host;
         match code {
             Some(126 | 127) => format!(
                 "host {host} has no {} that can be run; Weft must lie at the same place on every \
@@ -301,19 +283,12 @@ impl NodeAgent {
         }
     }
 
-    fn complaint(&self) -> String {
-        // The thread that reads them may be a moment behind the end of the process.
-        std::thread::sleep(Duration::from_millis(50));
-        let lines: Vec<String> = self
-            .complaints
-            .lock()
-            .map(|kept| kept.iter().cloned().collect())
-            .unwrap_or_default();
-        if lines.is_empty() {
-            String::new()
-        } else {
-            format!("\n    {}", lines.join("\n    "))
-        }
+    fn complaint(&mut self) -> String {
+        // What is read may be a moment behind the end of the process. A process that it started may
+        // hold the stream open for ever.
+        let has_ended = wait_until(&mut self.child, Instant::now()).is_some();
+        let patience = if has_ended { TICK } else { LAST_COMPLAINT };
+        self.complaints.text(patience)
     }
 
     fn watch(&mut self, patience: Duration, losses: Sender<Loss>) {
@@ -396,13 +371,6 @@ impl Drop for NodeAgent {
     }
 }
 
-fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new()
-        .name("node-agent".into())
-        .spawn(work)
-        .map(|_| ())
-}
-
 fn tell(orders: &Mutex<ChildStdin>, order: &ToAgent) -> io::Result<()> {
     send(orders, &line_of(order)?)
 }
@@ -473,6 +441,22 @@ mod tests {
     fn a_remote_shell_that_takes_no_order_is_named_at_once_with_the_cause() {
         let said = said_of("exec <&-; exec sleep 600");
         let start = "host a cannot be told what to do: writing to its remote shell: Broken pipe";
+        assert!(said.starts_with(start), "{said}");
+    }
+
+    #[test]
+    fn one_that_takes_no_more_orders_counts_as_lost() {
+        let ready = serde_json::to_string(&FromAgent::Ready(Ready::default())).unwrap();
+        let script = format!("read begin; echo '{ready}'; exec <&-; exec sleep 600");
+        let mut agent = started(&script);
+        let deadline = Instant::now() + Duration::from_secs(1000);
+        let answer = agent.first_answer(deadline, &begin(), Path::new("/weft"));
+        assert_eq!(answer, Ok(()));
+        let (losses, lost) = std::sync::mpsc::channel();
+        // It is silent, and that alone is no loss for a long time.
+        agent.watch(Duration::from_secs(1000), losses);
+        let Loss(said) = lost.recv().unwrap();
+        let start = "the connection to host a ended: Broken pipe";
         assert!(said.starts_with(start), "{said}");
     }
 

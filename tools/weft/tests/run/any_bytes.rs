@@ -125,6 +125,19 @@ fn weft_info_lists_an_mpi_of_any_bytes() {
 }
 
 #[test]
+fn a_greeting_of_any_bytes_does_not_hide_a_host() {
+    let fake = Fake::new();
+    let greeting = r"printf 'Gr\374\337\n'; printf 'Gr\374\337\n' >&2";
+    fake.executable(
+        "agent",
+        &format!("#!/bin/sh\n{greeting}\nexec sh -c \"$2\"\n"),
+    );
+    let agent = fake.path("agent");
+    let output = run(&fake, &["--hosts", "a,b", "--launcher", &agent]);
+    assert_said(&fake, &output);
+}
+
+#[test]
 fn a_word_that_must_be_text_is_shown_with_its_bytes() {
     let words = ["--hosts".into(), odd("a,"), odd("./"), odd("b")];
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
