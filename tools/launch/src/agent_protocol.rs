@@ -5,6 +5,7 @@
 //!
 //! Used by `node_agents.rs` (here) and `node_agent.rs` (there). A node agent is ours and started by
 //! us, but its host's shell may print a greeting first: lines that do not parse are passed over.
+//! A first order that does not parse comes from another Weft, and is answered with the version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;

@@ -100,10 +100,16 @@ fn orders() -> io::Result<Receiver<ToAgent>> {
         .name("orders".into())
         .spawn(move || {
             let _watch = watch;
-            for line in io::stdin().lock().lines() {
-                let Ok(line) = line else { return };
-                let Ok(order) = serde_json::from_str(&line) else {
-                    continue;
+            let lines = io::stdin().lock().split(b'\n').map_while(Result::ok);
+            for (index, line) in lines.enumerate() {
+                let order = match serde_json::from_slice(&line) {
+                    Ok(order) => order,
+                    Err(_) if index == 0 => {
+                        // Nobody hears it where this was started by hand.
+                        let _ = say(&FromAgent::Ready(of_another_build()));
+                        ToAgent::End
+                    }
+                    Err(_) => continue,
                 };
                 if sender.send(order).is_err() {
                     return;
@@ -111,6 +117,15 @@ fn orders() -> io::Result<Receiver<ToAgent>> {
             }
         })?;
     Ok(receiver)
+}
+
+/// The answer to a `Begin` that cannot be read: the other side is another Weft, maybe one with the
+/// same version, and refuses this one for it.
+fn of_another_build() -> Ready {
+    Ready {
+        weft: format!("{} of another build", env!("CARGO_PKG_VERSION")),
+        ..Ready::default()
+    }
 }
 
 fn say(word: &FromAgent) -> io::Result<()> {

@@ -238,9 +238,11 @@ impl NodeAgent {
                 Ok(())
             }
             Some(Err(RecvTimeoutError::Timeout)) => Err(format!(
-                "host {host} did not answer within {} s; is it up, and does `ssh {host} true` work \
-                 without a password?",
-                FIRST_ANSWER.as_secs()
+                "host {host} did not answer within {} s; is it up, does `ssh {host} true` work \
+                 without a password, and is {} this Weft there, {}?",
+                FIRST_ANSWER.as_secs(),
+                program.display(),
+                begin.weft
             )),
             _ => {
                 let code = wait_until(&mut self.child, Instant::now() + TICK);

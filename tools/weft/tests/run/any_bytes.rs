@@ -4,10 +4,11 @@
 //! them.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use crate::fake::Fake;
 
@@ -135,6 +136,26 @@ fn a_greeting_of_any_bytes_does_not_hide_a_host() {
     let agent = fake.path("agent");
     let output = run(&fake, &["--hosts", "a,b", "--launcher", &agent]);
     assert_said(&fake, &output);
+}
+
+#[test]
+fn a_node_agent_that_cannot_read_its_orders_says_of_what_version_it_is() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.arg("node-agent").stdin(Stdio::piped());
+    let mut agent = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut orders = agent.stdin.take().unwrap();
+    orders
+        .write_all(b"{\"begin\":{\"of\":\"tomorrow\"}}\n")
+        .unwrap();
+    drop(orders);
+    let output = agent.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with(r#"{"ready":{"weft":""#), "{said}");
+    assert!(said.contains("of another build"), "{said}");
 }
 
 #[test]
