@@ -3,9 +3,8 @@
 
 use aws_sdk_s3::primitives::ByteStream;
 use bytes::Bytes;
-use weft_store::{Failure, Range, StoreError};
+use weft_store::{Buffers, Failure, Range, StoreError};
 
-use crate::buffers::Buffers;
 use crate::refusal::Asked;
 
 /// Reads a body that must have the length of `range`. One copy: from the connection's buffers into

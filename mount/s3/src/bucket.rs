@@ -10,12 +10,12 @@ use aws_sdk_s3::primitives::{ByteStream, DateTime};
 use aws_sdk_s3::types::{ChecksumAlgorithm, EncodingType, ObjectStorageClass, StorageClass};
 use bytes::Bytes;
 use weft_store::{
-    Condition, ETag, Failure, ListRequest, Metadata, ObjectInfo, Objects, Page, Range, StoreError,
+    Buffers, Condition, ETag, Failure, ListRequest, Metadata, ObjectInfo, Objects, Page, Range,
+    StoreError,
 };
 
 use crate::attempts::Attempts;
 use crate::body;
-use crate::buffers::Buffers;
 use crate::encoding::{copy_source, decode};
 use crate::refusal::Asked;
 

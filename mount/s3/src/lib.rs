@@ -5,7 +5,6 @@
 //! - [`bucket`]: the traits of `mount/store` over the client.
 //! - [`attempts`]: how often the SDK sent a request.
 //! - [`body`]: bytes of an answer, counted.
-//! - [`buffers`]: memory of answers, used again.
 //! - [`encoding`]: keys in addresses and in listings.
 //! - [`signing`]: which of the written bytes a signature covers.
 //! - [`refusal`]: errors of the SDK as a [`weft_store::StoreError`].
@@ -17,7 +16,6 @@
 mod attempts;
 mod body;
 mod bucket;
-mod buffers;
 mod connect;
 mod encoding;
 mod refusal;

@@ -6,11 +6,13 @@
 //! - [`error`]: errors of a store, and what its caller may do about them.
 //! - [`probe`]: which conditions a store keeps; [`careful`]: replacements for those that it does
 //!   not.
+//! - [`buffers`]: memory of contents, used again.
 //! - [`memory`]: a store in memory that counts requests and fails on demand, for tests.
 //!
 //! `mount/s3` implements the traits over HTTP, `mount/files` calls them.
 #![forbid(unsafe_code)]
 
+pub mod buffers;
 pub mod careful;
 pub mod error;
 pub mod memory;
@@ -18,6 +20,7 @@ pub mod object;
 pub mod probe;
 pub mod store;
 
+pub use buffers::Buffers;
 pub use careful::Careful;
 pub use error::{Failure, StoreError};
 pub use object::{Condition, ETag, ListRequest, Metadata, ObjectInfo, Page, Range};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory of answers, used again. Otherwise a fetch of 8 MiB would take 2,048 new pages from the
-//! kernel each time. [`crate::body`] takes a buffer for each large answer; it comes back when the
-//! last reader drops the bytes.
+//! Memory of contents, used again. Otherwise a fetch of 8 MiB would take 2,048 new pages from the
+//! kernel each time. `mount/s3` takes a buffer for each large answer, `mount/files` for each part
+//! of an upload; it comes back when the last one who has the bytes drops them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,17 +32,7 @@ impl AsRef<[u8]> for Lent {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.clear();
-        let mut unused = self
-            .home
-            .unused
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let unused_bytes: usize = unused.iter().map(Vec::capacity).sum();
-        if unused_bytes + bytes.capacity() <= UNUSED_BYTES {
-            unused.push(bytes);
-        }
+        self.home.give(std::mem::take(&mut self.bytes));
     }
 }
 
@@ -58,6 +48,19 @@ impl Buffers {
             }
         }
         Vec::with_capacity(wanted_bytes)
+    }
+
+    /// A buffer that is not needed any more.
+    pub fn give(&self, mut bytes: Vec<u8>) {
+        if bytes.capacity() < SMALLEST_BYTES {
+            return;
+        }
+        bytes.clear();
+        let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+        let unused_bytes: usize = unused.iter().map(Vec::capacity).sum();
+        if unused_bytes + bytes.capacity() <= UNUSED_BYTES {
+            unused.push(bytes);
+        }
     }
 
     /// The bytes, to be shared; the buffer comes back when nobody has them any more.
