@@ -17,20 +17,15 @@ use weft_store::{Condition, ETag, ObjectInfo, Range};
 
 use crate::attribute_calls;
 use crate::core::Core;
+use crate::draft_state::State;
 use crate::fault::{Fault, Reason};
 use crate::names::Listed;
 use crate::pieces::Pieces;
 use crate::reader::Reader;
 use crate::staging::content::Content;
 use crate::staging::extents::Source;
-use crate::staging::plan::PART_BYTES;
-use crate::staging::publication::Publication;
 use crate::staging::record::{Note, When};
-use crate::staging::ways::Ways;
 use crate::version::{Version, VersionId};
-
-/// Chosen: an upload begins when so much was written in order.
-const STREAM_BYTES: u64 = 2 * PART_BYTES;
 
 /// What is there before the first write.
 pub struct Origin {
@@ -42,27 +37,39 @@ pub struct Origin {
     pub when: Condition,
 }
 
+/// What became of bytes that were written without waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// All is done.
+    Done,
+    /// They are staged, and a part is whole: [`Draft::send_ready`] remains, which may wait.
+    MustSend,
+}
+
+/// Of versions of objects.
+#[derive(Default)]
+struct Readers {
+    by_version: PlainMutex<HashMap<VersionId, Arc<Reader>>>,
+}
+
+impl Readers {
+    fn of(&self, version: &Arc<Version>) -> Arc<Reader> {
+        let mut readers = self
+            .by_version
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let new = || Arc::new(Reader::new(Arc::clone(version)));
+        Arc::clone(readers.entry(version.id).or_insert_with(new))
+    }
+}
+
 /// A file that is being written.
 pub struct Draft {
     core: Arc<Core>,
     ino: u64,
     state: Mutex<State>,
     /// Of the objects that it was made of.
-    readers: PlainMutex<HashMap<VersionId, Arc<Reader>>>,
-}
-
-struct State {
-    file: Publication,
-    is_changed: bool,
-    /// Something was written since it was opened or published last.
-    is_written: bool,
-    is_unlinked: bool,
-    /// Every write since it was opened or published last was at the end.
-    is_in_order: bool,
-    appended_bytes: u64,
-    failed: Option<Fault>,
-    /// A program heard of a failure.
-    is_told: bool,
+    readers: Readers,
 }
 
 impl Draft {
@@ -73,17 +80,8 @@ impl Draft {
         Self {
             core,
             ino,
-            state: Mutex::new(State {
-                file: Publication::new(content),
-                is_changed: origin.is_changed,
-                is_written: false,
-                is_unlinked: false,
-                is_in_order: true,
-                appended_bytes: 0,
-                failed: None,
-                is_told: false,
-            }),
-            readers: PlainMutex::default(),
+            state: Mutex::new(State::new(content, origin.is_changed)),
+            readers: Readers::default(),
         }
     }
 
@@ -100,25 +98,51 @@ impl Draft {
     ///
     /// # Errors
     /// `NoSpace` before anything is taken; `TooLarge`.
-    pub async fn write(&self, offset: Option<u64>, data: Bytes) -> Result<(), Fault> {
+    pub async fn write(self: &Arc<Self>, offset: Option<u64>, data: Bytes) -> Result<(), Fault> {
         let mut state = self.state().await?;
-        let key = self.core.key(self.ino)?;
-        let size = state.file.content.size();
-        let offset = offset.unwrap_or(size);
-        let length = data.len() as u64;
-        if length == 0 {
+        if data.is_empty() {
             return Ok(());
         }
-        let range = Range::new(offset, offset.saturating_add(length));
-        state.file.touch(&self.core.ways, range)?;
-        state.file.content.write(&key, offset, &data)?;
+        let key = self.core.key(self.ino)?;
+        state.write(&self.core.ways, &key, offset, &data)?;
         drop(data);
-        state.is_in_order &= offset == size;
-        state.appended_bytes += length;
-        state.is_changed = true;
-        state.is_written = true;
-        self.show(state.file.content.size());
-        state.send_ready(&self.core.ways, &key).await
+        show(&self.core, self.ino, state.file.content.size());
+        send(self, &mut state, &key).await
+    }
+
+    /// The same, without waiting for anything but the disk: `None` where somebody else is at the
+    /// file, and then nothing is done.
+    ///
+    /// # Errors
+    /// As [`Draft::write`].
+    pub fn write_now(&self, offset: Option<u64>, data: &[u8]) -> Option<Result<Written, Fault>> {
+        let mut state = self.state.try_lock().ok()?;
+        if let Some(fault) = &state.failed {
+            return Some(Err(Fault::from(fault.reason)));
+        }
+        if data.is_empty() {
+            return Some(Ok(Written::Done));
+        }
+        let staged = self.core.key(self.ino).and_then(|key| {
+            state.write(&self.core.ways, &key, offset, data)?;
+            show(&self.core, self.ino, state.file.content.size());
+            Ok(if state.has_ready() {
+                Written::MustSend
+            } else {
+                Written::Done
+            })
+        });
+        Some(staged)
+    }
+
+    /// Sends whole parts of what was written in order.
+    ///
+    /// # Errors
+    /// Those of reading what is sent.
+    pub async fn send_ready(self: &Arc<Self>) -> Result<(), Fault> {
+        let mut state = self.state().await?;
+        let key = self.core.key(self.ino)?;
+        send(self, &mut state, &key).await
     }
 
     /// Makes the file `size` bytes long.
@@ -129,7 +153,7 @@ impl Draft {
         let mut state = self.state().await?;
         if size == state.file.content.size() {
             // It has another time, though it may be as it was.
-            self.show(size);
+            show(&self.core, self.ino, size);
             return Ok(());
         }
         state.file.cut(&self.core.ways, size)?;
@@ -138,7 +162,7 @@ impl Draft {
         state.is_in_order &= size == 0;
         state.is_changed = true;
         state.is_written |= size > 0;
-        self.show(size);
+        show(&self.core, self.ino, size);
         Ok(())
     }
 
@@ -160,7 +184,7 @@ impl Draft {
         state.is_in_order = false;
         state.is_changed = true;
         state.is_written = true;
-        self.show(state.file.content.size());
+        show(&self.core, self.ino, state.file.content.size());
         Ok(())
     }
 
@@ -213,19 +237,13 @@ impl Draft {
         drop(state);
         for stretch in &stretches {
             if let Some(Source::Object(version, at)) = &stretch.source {
-                let reader = self.reader(version);
+                let reader = self.readers.of(version);
                 let length = stretch.range.byte_count();
                 let bytes = reader.read(pieces, *at, length).await?;
                 whole[place(stretch.range)].copy_from_slice(&bytes);
             }
         }
         Ok(whole.freeze())
-    }
-
-    fn reader(&self, version: &Arc<Version>) -> Arc<Reader> {
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Reader::new(Arc::clone(version)));
-        Arc::clone(readers.entry(version.id).or_insert_with(new))
     }
 
     /// Where a range lies, if all of it is in one object: for copies inside the store.
@@ -332,6 +350,7 @@ impl Draft {
     pub async fn wait_closed(&self) -> Result<(), Fault> {
         let mut state = self.state().await?;
         state.file.content.note(Note::Whole)?;
+        state.file.content.tail.clear();
         if let Some(log) = state.file.content.log() {
             log.sleep();
         }
@@ -366,42 +385,47 @@ impl Draft {
         let log = state.file.content.log()?;
         Some(log.keep().with_extension("log").display().to_string())
     }
+}
 
-    fn show(&self, size_bytes: u64) {
-        attribute_calls::written(&self.core, self.ino);
-        if let Some(file) = self.core.nodes().file(self.ino) {
-            file.info.size_bytes = size_bytes;
-            file.info.modified = SystemTime::now();
-            file.at = Instant::now();
-        }
+/// A file was written: what is seen of it.
+fn show(core: &Arc<Core>, ino: u64, size_bytes: u64) {
+    attribute_calls::written(core, ino);
+    if let Some(file) = core.nodes().file(ino) {
+        file.info.size_bytes = size_bytes;
+        file.info.modified = SystemTime::now();
+        file.at = Instant::now();
     }
 }
 
-impl State {
-    /// Notes that it was not published. What may pass is tried again at the next close or fsync.
-    fn note_failure(&mut self, ways: &Ways, fault: Fault) -> Fault {
-        if !fault.may_pass() {
-            self.failed = Some(fault.clone());
-            self.file.give_up(ways);
-        }
-        fault
+/// Sends whole parts of what was written in order.
+async fn send(draft: &Arc<Draft>, state: &mut State, key: &str) -> Result<(), Fault> {
+    let ways = &draft.core.ways;
+    if !state.has_ready() {
+        return Ok(());
     }
+    let Some(is_here) = state.file.begin(ways, key) else {
+        return state.send_ready(ways, key).await;
+    };
+    // The program need not wait, nor write again before the parts leave.
+    let draft = Arc::downgrade(draft);
+    ways.runtime.spawn(async move {
+        let _ = is_here.await;
+        if let Some(draft) = draft.upgrade() {
+            // What fails is tried again by the next write, or when the file is published.
+            let _ = send_begun(&draft).await;
+        }
+    });
+    Ok(())
+}
 
-    /// Sends whole parts of what was written in order.
-    async fn send_ready(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
-        let is_stream = self.is_in_order && self.appended_bytes >= STREAM_BYTES;
-        if self.is_unlinked || !(is_stream || self.file.is_sending()) {
-            return Ok(());
-        }
-        match self.file.send_ready(ways, key).await {
-            // The bytes are here: publishing tries again, and says what is wrong.
-            Err(_) if !self.file.is_sending() => {
-                self.appended_bytes = 0;
-                Ok(())
-            }
-            sent => sent,
-        }
+/// Sends the parts that waited until their upload began.
+async fn send_begun(draft: &Draft) -> Result<(), Fault> {
+    let mut state = draft.state().await?;
+    if !state.file.is_beginning() {
+        return Ok(());
     }
+    let key = draft.core.key(draft.ino)?;
+    state.send_ready(&draft.core.ways, &key).await
 }
 
 /// When a file was written last.

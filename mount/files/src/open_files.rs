@@ -11,7 +11,7 @@ use crate::attribute_calls;
 use crate::attributes::{Entry, Making};
 use crate::changes::Name;
 use crate::core::{Core, Publish};
-use crate::draft::{Draft, Origin};
+use crate::draft::{Draft, Origin, Written};
 use crate::drafts::Drafts;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
@@ -417,6 +417,32 @@ pub async fn resize_open(files: &OpenFiles, handle: u64, size: u64) -> Result<()
     let file = files.open.get(handle)?;
     let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
     draft.resize(size).await
+}
+
+/// Writes as [`OpenFiles::write`], without waiting for anything but this host's disk. `None` where
+/// it would have to wait, and then nothing is done.
+///
+/// # Errors
+/// As [`OpenFiles::write`].
+pub fn write_now(
+    files: &OpenFiles,
+    handle: u64,
+    offset: u64,
+    data: &[u8],
+) -> Option<Result<Written, Fault>> {
+    let file = files.open.get(handle).ok()?;
+    let offset = (!file.mode.appends).then_some(offset);
+    file.draft.as_ref()?.write_now(offset, data)
+}
+
+/// Sends what [`write_now`] left to be sent.
+///
+/// # Errors
+/// As [`OpenFiles::write`].
+pub async fn send_ready(files: &OpenFiles, handle: u64) -> Result<(), Fault> {
+    let file = files.open.get(handle)?;
+    let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
+    draft.send_ready().await
 }
 
 /// A program hears of an outcome.

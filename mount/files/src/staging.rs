@@ -6,10 +6,12 @@
 //! - [`record`]: the records of a log; [`log`]: one staged file's log and data.
 //! - [`extents`]: ranges and their sources; [`places`]: which bytes of a file lie where.
 //! - [`content`]: one staged file as a whole: written, truncated, read.
-//! - [`plan`]: how it becomes parts of an upload; [`sending`]: the upload.
+//! - [`plan`]: how it becomes parts of an upload; [`beginning`] and [`sending`]: the upload.
 //! - [`publication`]: how it becomes an object; [`ways`]: what every upload needs.
+//! - [`tail`]: what of it stays in memory until it is sent.
 //! - [`recovery`]: what a dead mount left.
 
+pub mod beginning;
 pub mod content;
 pub mod extents;
 pub mod log;
@@ -20,4 +22,5 @@ pub mod record;
 pub mod recovery;
 pub mod sending;
 pub mod stage;
+pub mod tail;
 pub mod ways;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use weft_store::{ETag, Range, Store};
+use bytes::Bytes;
+use weft_store::{ETag, Range};
 
 use crate::fault::{Fault, Reason};
 use crate::staging::extents::Source;
@@ -14,6 +14,8 @@ use crate::staging::log::Log;
 use crate::staging::places::Places;
 use crate::staging::record::{Note, When};
 use crate::staging::stage::{Stage, new_id};
+use crate::staging::tail::Tail;
+use crate::staging::ways::Ways;
 use crate::version::Version;
 
 /// Chosen: no file grows beyond that; the parts of an upload reach so far.
@@ -34,6 +36,8 @@ pub struct Content {
     stage: Arc<Stage>,
     /// Where they are.
     pub places: Places,
+    /// What of it is still in memory, and goes into the next part.
+    pub tail: Tail,
     log: Option<Log>,
     /// Names the next object that is published, in its metadata.
     pub id: String,
@@ -50,6 +54,7 @@ impl Content {
         Self {
             stage: Arc::clone(stage),
             places: Places::new(version),
+            tail: Tail::default(),
             log: None,
             id: new_id(),
             when,
@@ -197,8 +202,12 @@ impl Content {
     ///
     /// # Errors
     /// Those of the disk and of the store.
-    pub async fn fetch(&mut self, store: &dyn Store, range: Range) -> Result<Bytes, Fault> {
-        let mut whole = BytesMut::zeroed(range.byte_count() as usize);
+    pub async fn fetch(&mut self, ways: &Ways, range: Range) -> Result<Bytes, Fault> {
+        if let Some(bytes) = self.tail.take(ways, range) {
+            return Ok(bytes);
+        }
+        let mut whole = ways.buffers.take(range.byte_count() as usize);
+        whole.resize(range.byte_count() as usize, 0);
         for stretch in self.places.stretches(range) {
             let from = (stretch.range.start - range.start) as usize;
             let into = &mut whole[from..from + stretch.range.byte_count() as usize];
@@ -207,12 +216,12 @@ impl Content {
                 Some(Source::Staged(at)) => self.read_staged(stretch.range, *at, into)?,
                 Some(Source::Object(version, at)) => {
                     let there = Range::new(*at, at + stretch.range.byte_count());
-                    let bytes = store.get(&version.key, there, &version.etag).await?;
+                    let bytes = ways.store.get(&version.key, there, &version.etag).await?;
                     into.copy_from_slice(&bytes);
                 }
             }
         }
-        Ok(whole.freeze())
+        Ok(ways.buffers.share(whole))
     }
 
     /// All of it is an object now.
@@ -224,6 +233,7 @@ impl Content {
             next_id: self.id.clone(),
         });
         self.places.published(version);
+        self.tail.clear();
         let is_small = self
             .log
             .as_ref()

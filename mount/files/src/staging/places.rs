@@ -92,6 +92,11 @@ impl Places {
         self.stored.stretches(range)
     }
 
+    /// Whether the store has nothing of it.
+    pub fn is_new(&self) -> bool {
+        self.stored.count() == 0
+    }
+
     /// All ranges that are not zeros, and where they are read.
     pub fn all(&self) -> Vec<(Range, Source)> {
         let all = self.read.all();

@@ -39,6 +39,11 @@ impl Step {
     }
 }
 
+/// How large a part of this number is, if enough bytes are there.
+pub fn part_bytes(number: u32) -> u64 {
+    PART_BYTES << (number / PARTS_OF_A_SIZE).min(6)
+}
+
 /// What to do with stretches that follow each other and have what the store has already.
 #[derive(Debug, Clone, Copy)]
 pub struct Aim {
@@ -116,7 +121,7 @@ impl Steps {
         let mut at = range.start;
         while at < range.end {
             let number = self.aim.first_number + self.found.len() as u32;
-            let part = PART_BYTES << (number / PARTS_OF_A_SIZE).min(6);
+            let part = part_bytes(number);
             let left = range.end - at;
             let size = if left >= part + LEAST_PART_BYTES || (!all && left >= part) {
                 part

@@ -4,18 +4,23 @@
 //! [`crate::staging::recovery`] afterwards.
 
 use bytes::Bytes;
+use tokio::sync::oneshot;
 use weft_store::{Condition, ETag, Failure, Range};
 
 use crate::fault::{Fault, Reason};
+use crate::staging::beginning::Beginning;
 use crate::staging::content::Content;
-use crate::staging::plan::PART_BYTES;
+use crate::staging::plan::{PART_BYTES, part_bytes};
 use crate::staging::sending::{Again, Sending, about, own_object, published_unheard};
+use crate::staging::tail::Grid;
 use crate::staging::ways::Ways;
 
 /// A staged file, and its upload once one is under way.
 pub struct Publication {
     /// Its bytes.
     pub content: Content,
+    /// Never beside `sending`.
+    beginning: Option<Beginning>,
     sending: Option<Sending>,
 }
 
@@ -24,6 +29,7 @@ impl Publication {
     pub fn new(content: Content) -> Self {
         Self {
             content,
+            beginning: None,
             sending: None,
         }
     }
@@ -33,6 +39,7 @@ impl Publication {
     /// # Errors
     /// `NoSpace` where bytes were let go that would have to be sent again.
     pub fn touch(&mut self, ways: &Ways, range: Range) -> Result<(), Fault> {
+        self.content.tail.change(range);
         let Some(sending) = &mut self.sending else {
             return Ok(());
         };
@@ -51,11 +58,39 @@ impl Publication {
         }
     }
 
+    /// Writes `data` at `offset`. If it follows on what was written, in a file of which the store
+    /// has nothing, it stays in memory until it is sent.
+    ///
+    /// # Errors
+    /// `NoSpace` before anything is taken; `TooLarge`; what the system said.
+    pub fn write(&mut self, ways: &Ways, key: &str, offset: u64, data: &[u8]) -> Result<(), Fault> {
+        let size = self.content.size();
+        let range = Range::new(offset, offset.saturating_add(data.len() as u64));
+        self.touch(ways, range)?;
+        self.content.write(key, offset, data)?;
+        if offset == size && self.content.places.is_new() {
+            let grid = self.grid();
+            self.content.tail.append(ways, grid, offset, data);
+        }
+        Ok(())
+    }
+
+    fn grid(&self) -> Grid {
+        match &self.sending {
+            Some(sending) => sending.grid(),
+            None => Grid {
+                start: 0,
+                part_bytes: part_bytes(1),
+            },
+        }
+    }
+
     /// The file is about to be cut to `size` bytes.
     ///
     /// # Errors
     /// As [`Publication::touch`].
     pub fn cut(&mut self, ways: &Ways, size: u64) -> Result<(), Fault> {
+        self.content.tail.change(Range::new(size, u64::MAX));
         let Some(sending) = self.sending.as_ref().filter(|one| size < one.reached()) else {
             return Ok(());
         };
@@ -81,6 +116,9 @@ impl Publication {
 
     /// Gives the upload up, if there is one.
     pub fn give_up(&mut self, ways: &Ways) {
+        if let Some(beginning) = self.beginning.take() {
+            beginning.give_up(ways);
+        }
         if let Some(sending) = self.sending.take() {
             sending.give_up(ways);
         }
@@ -91,16 +129,49 @@ impl Publication {
         self.sending.is_some()
     }
 
-    /// Sends whole parts of what was written, in an upload that is begun where there is none.
+    /// Whether whole parts can be sent, or an upload may begin.
+    pub fn has_ready(&self, may_begin: bool) -> bool {
+        match (&self.sending, &self.beginning) {
+            (Some(sending), _) => sending.has_whole_part(&self.content),
+            // The program writes on, while there is room for what it writes.
+            (None, Some(_)) => self.content.may_go_from().is_some(),
+            (None, None) => may_begin,
+        }
+    }
+
+    /// Has an upload begun, where there is none. What is returned ends when its parts can be sent.
+    pub fn begin(&mut self, ways: &Ways, key: &str) -> Option<oneshot::Receiver<()>> {
+        if self.sending.is_some() || self.beginning.is_some() {
+            return None;
+        }
+        let (beginning, is_here) = Beginning::new(ways, key, about(&self.content));
+        self.beginning = Some(beginning);
+        Some(is_here)
+    }
+
+    /// The upload, which is begun where there is none.
+    async fn sending(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
+        self.begin(ways, key);
+        if let Some(beginning) = self.beginning.take() {
+            let upload = beginning.answer().await?;
+            self.sending = Some(Sending::new(ways, upload, &mut self.content)?);
+        }
+        Ok(())
+    }
+
+    /// Whether an upload begins.
+    pub fn is_beginning(&self) -> bool {
+        self.beginning.is_some()
+    }
+
+    /// Sends whole parts of what was written, once the upload has begun.
     ///
     /// # Errors
     /// What the store said to the beginning; those of reading what is sent.
     pub async fn send_ready(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
-        if self.sending.is_none() {
-            self.sending = Some(Sending::begin(ways, key, &mut self.content).await?);
-        }
+        self.sending(ways, key).await?;
         match &mut self.sending {
-            Some(sending) if self.content.size() >= sending.reached() + PART_BYTES => {
+            Some(sending) if sending.has_whole_part(&self.content) => {
                 sending.advance(ways, &mut self.content, false).await
             }
             _ => Ok(()),
@@ -113,6 +184,7 @@ impl Publication {
     /// `Stale` where somebody else wrote the object; what the store said.
     pub async fn publish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
         let published = if self.sending.is_none() && self.content.size() <= PART_BYTES {
+            self.give_up(ways);
             self.put(ways, key).await
         } else {
             self.upload(ways, key).await
@@ -146,9 +218,7 @@ impl Publication {
     }
 
     async fn finish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
-        if self.sending.is_none() {
-            self.sending = Some(Sending::begin(ways, key, &mut self.content).await?);
-        }
+        self.sending(ways, key).await?;
         let Some(sending) = &mut self.sending else {
             return Err(Reason::Broken.into());
         };
@@ -162,7 +232,7 @@ impl Publication {
         let (size, store) = (self.content.size(), &*ways.store);
         let body = match size {
             0 => Bytes::new(),
-            _ => self.content.fetch(store, Range::new(0, size)).await?,
+            _ => self.content.fetch(ways, Range::new(0, size)).await?,
         };
         let (about, when) = (about(&self.content), self.content.when.condition());
         let put = match store.put_with(key, body.clone(), &about, &when).await {

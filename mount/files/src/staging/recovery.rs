@@ -219,7 +219,7 @@ async fn save(
         let mut at = stretch.start;
         while at < stretch.end {
             let range = Range::new(at, stretch.end.min(at + READ_BYTES));
-            match content.fetch(&*ways.store, range).await {
+            match content.fetch(ways, range).await {
                 Ok(bytes) => file.write_all_at(&bytes, at).map_err(broken)?,
                 Err(fault) if fault.may_pass() => return Err(fault),
                 Err(_) => is_whole = false,

@@ -11,8 +11,9 @@ use weft_store::{ETag, Failure, Metadata, Part, Range, Store, StoreError, Upload
 
 use crate::fault::{Fault, mount_ends};
 use crate::staging::content::Content;
-use crate::staging::plan::{Aim, PART_BYTES, Step, plan};
+use crate::staging::plan::{Aim, PART_BYTES, Step, part_bytes, plan};
 use crate::staging::record::{Note, When};
+use crate::staging::tail::Grid;
 use crate::staging::ways::Ways;
 
 /// Chosen: parts of one file under way; the writer waits beyond that.
@@ -52,13 +53,11 @@ pub struct Sending {
 }
 
 impl Sending {
-    /// Begins an upload.
+    /// Of an upload that was begun.
     ///
     /// # Errors
-    /// What the store said.
-    pub async fn begin(ways: &Ways, key: &str, content: &mut Content) -> Result<Self, Fault> {
-        let about = about(content);
-        let upload = ways.store.begin_with(key, &about).await?;
+    /// What the system said of the log.
+    pub fn new(ways: &Ways, upload: Upload, content: &mut Content) -> Result<Self, Fault> {
         let noted = content.note(Note::Upload {
             key: upload.key.clone(),
             upload: upload.id.clone(),
@@ -82,6 +81,20 @@ impl Sending {
     /// All bytes before it are in parts.
     pub fn reached(&self) -> u64 {
         self.reached
+    }
+
+    /// Which parts come next, if they are sent.
+    pub fn grid(&self) -> Grid {
+        Grid {
+            start: self.reached,
+            part_bytes: part_bytes(self.parts.len() as u32 + 1),
+        }
+    }
+
+    /// Whether enough was written for the next part.
+    pub fn has_whole_part(&self, content: &Content) -> bool {
+        let Grid { start, part_bytes } = self.grid();
+        content.size() >= start + part_bytes
     }
 
     /// Sends what is ready: whole parts, or all at the end.
@@ -145,7 +158,7 @@ impl Sending {
             }
             Step::Send(range) => {
                 let room = ways.room_for(range).await;
-                let body = content.fetch(&*ways.store, range).await?;
+                let body = content.fetch(ways, range).await?;
                 self.tasks.spawn_on(
                     async move {
                         let sent = store.send(&upload, number, body).await;
@@ -201,6 +214,10 @@ impl Sending {
     /// # Errors
     /// What the store said; the upload stays, for another attempt.
     pub async fn finish(&mut self, ways: &Ways, content: &mut Content) -> Result<ETag, Fault> {
+        // What was written again may still be under way as it was before.
+        if !self.parts.values().any(|sent| sent.is_stale) {
+            self.advance(ways, content, true).await?;
+        }
         self.drain().await;
         self.failed = None;
         let again: Vec<(u32, Step)> = self

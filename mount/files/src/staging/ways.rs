@@ -6,9 +6,13 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use weft_store::{Range, Store};
+use weft_store::{Buffers, Range, Store};
 
 use crate::staging::plan::PART_BYTES;
+
+/// Chosen: this share of the room is for parts that are being filled. They may lie there for long,
+/// so those that are sent never wait for them.
+const FILLING_SHARE: u32 = 4;
 
 /// The way to the store; copies share their room.
 #[derive(Clone)]
@@ -17,19 +21,29 @@ pub struct Ways {
     pub store: Arc<dyn Store>,
     /// Where requests run.
     pub runtime: Handle,
+    /// For the bytes of parts.
+    pub buffers: Buffers,
     room: Arc<Semaphore>,
     room_mib: u32,
+    room_to_fill: Arc<Semaphore>,
 }
 
 impl Ways {
     /// With room for so many bytes of parts, over all files; at least for two parts.
     pub fn new(store: Arc<dyn Store>, runtime: Handle, room_bytes: u64) -> Self {
-        let room_mib = (room_bytes.max(PART_BYTES * 2) >> 20) as u32;
+        let all_mib = mib(room_bytes.max(PART_BYTES * 2));
+        let filling_mib = match all_mib / FILLING_SHARE {
+            mib if u64::from(mib) << 20 < PART_BYTES => 0,
+            mib => mib,
+        };
+        let room_mib = all_mib - filling_mib;
         Self {
             store,
             runtime,
+            buffers: Buffers::default(),
             room: Arc::new(Semaphore::new(room_mib as usize)),
             room_mib,
+            room_to_fill: Arc::new(Semaphore::new(filling_mib as usize)),
         }
     }
 
@@ -43,8 +57,18 @@ impl Ways {
 
     /// Waits until a part of this range has room in memory.
     pub async fn room_for(&self, range: Range) -> Option<OwnedSemaphorePermit> {
-        let mib = (range.byte_count() >> 20) as u32 + 1;
         let room = Arc::clone(&self.room);
-        room.acquire_many_owned(mib.min(self.room_mib)).await.ok()
+        let mib = mib(range.byte_count()).min(self.room_mib);
+        room.acquire_many_owned(mib).await.ok()
     }
+
+    /// Room for a part that is being filled, if there is some.
+    pub fn room_to_fill(&self, byte_count: u64) -> Option<OwnedSemaphorePermit> {
+        let room = Arc::clone(&self.room_to_fill);
+        room.try_acquire_many_owned(mib(byte_count)).ok()
+    }
+}
+
+fn mib(byte_count: u64) -> u32 {
+    byte_count.div_ceil(1 << 20) as u32
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of files that are written, over a store in memory. `names` has the laws of names that
-//! change.
+//! change, `order` those of files that are written in order.
 
 mod names;
+mod order;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
+use weft_files::staging::stage::Stage;
 use weft_files::{
     BucketFiles, Fault, FolderEntry, Making, Mode, Name, Place, Publish, Reason, Settings, Writes,
     copy_range,
@@ -35,6 +37,7 @@ const MIB: usize = 1 << 20;
 struct Mount {
     runtime: Runtime,
     store: Arc<MemoryStore>,
+    stage: Arc<Stage>,
     files: BucketFiles,
 }
 
@@ -46,17 +49,20 @@ impl Mount {
     fn new() -> Self {
         let runtime = Runtime::new().unwrap();
         let store = Arc::new(MemoryStore::new());
+        let writes = Writes::temporary(Publish::Close).unwrap();
+        let stage = Arc::clone(&writes.stage);
         let settings = Settings {
             prefix: String::new(),
             ttl: Duration::ZERO,
             cache_bytes: 64 << 20,
-            writes: Writes::temporary(Publish::Close).unwrap(),
+            writes,
         };
         let handle = runtime.handle().clone();
         let files = BucketFiles::new(Arc::clone(&store) as _, handle, settings, |_| {});
         Self {
             runtime,
             store,
+            stage,
             files,
         }
     }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of files that are written in order: what waits for what, and where the bytes come from.
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use weft_store::memory::Operation;
+
+use crate::{MIB, Mount};
+
+/// Only a test that fails takes so long.
+const LIMIT: Duration = Duration::from_secs(100);
+
+fn body(mib: usize) -> Vec<u8> {
+    (0..mib * MIB).map(|at| (at / 7) as u8).collect()
+}
+
+fn write_all(mount: &Mount, handle: u64, body: &[u8]) {
+    for (index, piece) in body.chunks(MIB).enumerate() {
+        mount.write(handle, (index * MIB) as u64, piece).unwrap();
+    }
+}
+
+/// A pause until the test ends it, or until the test has failed.
+async fn pause(end: oneshot::Receiver<()>) {
+    let _ = tokio::time::timeout(LIMIT, end).await;
+}
+
+#[test]
+fn program_writes_on_while_the_store_is_asked_to_begin_an_upload() {
+    let mount = Mount::new();
+    let (end, ended) = oneshot::channel();
+    mount
+        .store
+        .faults()
+        .before(Operation::Begin, 0, pause(ended));
+    let body = body(30);
+    let handle = mount.create("f");
+    write_all(&mount, handle, &body);
+    assert!(end.send(()).is_ok(), "the program waited for the answer");
+    mount.close(handle).unwrap();
+    assert!(mount.content("f").unwrap() == body);
+    assert_eq!(mount.store.faults().count(Operation::Begin), 1);
+    assert_eq!(mount.store.open_upload_count(), 0);
+}
+
+#[test]
+fn parts_leave_when_the_upload_has_begun_though_nothing_more_is_written() {
+    let mount = Mount::new();
+    let (end, ended) = oneshot::channel();
+    let (sent, is_sent) = oneshot::channel();
+    mount
+        .store
+        .faults()
+        .before(Operation::Begin, 0, pause(ended));
+    mount.store.faults().before(Operation::Send, 1, async move {
+        let _ = sent.send(());
+    });
+    let body = body(17);
+    let handle = mount.create("f");
+    write_all(&mount, handle, &body);
+    end.send(()).unwrap();
+    let second_part = async { tokio::time::timeout(LIMIT, is_sent).await };
+    mount.runtime.block_on(second_part).unwrap().unwrap();
+    mount.close(handle).unwrap();
+    assert!(mount.content("f").unwrap() == body);
+}
+
+#[test]
+fn upload_that_begins_too_late_is_given_up() {
+    let mount = Mount::new();
+    let (end, ended) = oneshot::channel();
+    mount
+        .store
+        .faults()
+        .before(Operation::Begin, 0, pause(ended));
+    let handle = mount.create("f");
+    write_all(&mount, handle, &body(9));
+    let ino = mount.runtime.block_on(mount.files.lookup(1, "f"));
+    let ino = ino.unwrap().attributes.ino;
+    let resized = mount.files.open_files.resize(ino, 5);
+    mount.runtime.block_on(resized).unwrap();
+    assert_eq!(mount.content("f").unwrap(), [0; 5], "by one request");
+    end.send(()).unwrap();
+    mount.close(handle).unwrap();
+    mount.await_no_upload();
+}
+
+#[test]
+fn end_of_a_file_leaves_beside_the_parts_before_it() {
+    let mount = Mount::new();
+    let (end, ended) = oneshot::channel();
+    mount
+        .store
+        .faults()
+        .before(Operation::Send, 0, pause(ended));
+    // The third part is what close finds.
+    mount.store.faults().before(Operation::Send, 2, async move {
+        let _ = end.send(());
+    });
+    let body = body(18);
+    let handle = mount.create("f");
+    write_all(&mount, handle, &body);
+    mount.close(handle).unwrap();
+    assert!(mount.content("f").unwrap() == body);
+    assert_eq!(mount.store.faults().count(Operation::Send), 3);
+}
+
+#[test]
+fn file_in_order_is_not_read_of_the_disk_again() {
+    for mib in [3, 8, 9, 16, 21] {
+        let mount = Mount::new();
+        let body = body(mib);
+        let handle = mount.create("f");
+        write_all(&mount, handle, &body);
+        // What lies in the stage is of no use any more, but nobody needs it.
+        for entry in std::fs::read_dir(mount.stage.folder()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "data") {
+                let file = std::fs::OpenOptions::new().write(true).open(path);
+                file.unwrap().set_len(0).unwrap();
+            }
+        }
+        mount.close(handle).unwrap();
+        assert!(mount.content("f").unwrap() == body, "{mib} MiB");
+    }
+}
