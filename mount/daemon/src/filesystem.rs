@@ -18,13 +18,16 @@ use fuser::{
     ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use tokio::runtime::Handle;
-use weft_files::{BucketFiles, Change, Given, Kind, Place, Special, copy_range};
+use weft_files::{
+    BucketFiles, Change, Given, Kind, Place, Special, Written, copy_range, send_ready, write_now,
+};
 
 use crate::folder_listing::{read_entries, read_names};
 use crate::node_calls::{
     Node, entered, give_xattr, link_target, make, moment, presence, set, xattr_name,
 };
 use crate::replies::{Owner, done, errno, named, open_mode, process_of, special, text};
+use crate::write_call::WriteCall;
 use crate::writers::Writers;
 
 /// As large as the kernel's requests get without root changing fs.fuse.max_pages_limit.
@@ -242,18 +245,29 @@ impl Filesystem for BucketFilesystem {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let (data, length) = (Bytes::copy_from_slice(data), data.len() as u32);
+        let call = WriteCall {
+            ino: ino.0,
+            handle: handle.0,
+            drops_privileges: write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID),
+            length: data.len() as u32,
+            reply,
+        };
+        let open_files = &self.files.open_files;
+        // Nearly every write ends here, without a second thread and a second copy.
+        let data = match write_now(open_files, handle.0, offset, data) {
+            Some(Ok(Written::MustSend)) => None,
+            Some(written) => {
+                return call.end(&self.files, &self.writers, written.map(drop));
+            }
+            None => Some(Bytes::copy_from_slice(data)),
+        };
         let writers = Arc::clone(&self.writers);
         self.run(async move |files, _| {
-            let written = files.open_files.write(handle.0, offset, data).await;
-            writers.called(handle.0, &written);
-            if write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID) {
-                files.attribute_calls.drop_privileges(ino.0);
-            }
-            match written {
-                Ok(()) => reply.written(length),
-                Err(fault) => reply.error(errno("write", &fault)),
-            }
+            let written = match data {
+                Some(data) => files.open_files.write(call.handle, offset, data).await,
+                None => send_ready(&files.open_files, call.handle).await,
+            };
+            call.end(&files, &writers, written);
         });
     }
 

@@ -25,6 +25,7 @@ mod options;
 mod probing;
 mod replies;
 mod serving;
+mod write_call;
 mod writers;
 
 use std::process::ExitCode;
