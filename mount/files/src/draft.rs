@@ -284,7 +284,7 @@ impl Draft {
         state
             .file
             .content
-            .published(&Arc::new(Version::new(key, &info)));
+            .published(&self.core.ways, &Arc::new(Version::new(key, &info)));
         state.is_changed = false;
         state.is_written = false;
         state.is_in_order = true;

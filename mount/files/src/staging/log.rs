@@ -197,6 +197,14 @@ impl Log {
         synced.map_err(|error| refused(&error, &path))
     }
 
+    /// Nobody needs it any more: it takes no room of the stage, and no other mount finds it. Its
+    /// data go when this is dropped, which may take long.
+    pub fn retire(&mut self) {
+        let _ = std::fs::remove_file(self.path("log"));
+        self.stage.give(self.held_bytes);
+        self.held_bytes = 0;
+    }
+
     /// Leaves the files for the next mount.
     pub fn keep(&mut self) -> &Path {
         self.is_kept = true;

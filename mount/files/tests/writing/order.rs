@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of files that are written in order: what waits for what, and where the bytes come from.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use weft_store::memory::Operation;
@@ -104,6 +104,29 @@ fn end_of_a_file_leaves_beside_the_parts_before_it() {
     mount.close(handle).unwrap();
     assert!(mount.content("f").unwrap() == body);
     assert_eq!(mount.store.faults().count(Operation::Send), 3);
+}
+
+#[test]
+fn published_file_takes_no_room_when_close_returns_and_its_data_go() {
+    let mount = Mount::new();
+    let handle = mount.create("f");
+    write_all(&mount, handle, &body(66));
+    assert!(mount.stage.used_bytes() > 66 << 20);
+    mount.close(handle).unwrap();
+    assert_eq!(mount.stage.used_bytes(), 0);
+    let files = |ending: &str| {
+        let entries = std::fs::read_dir(mount.stage.folder()).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|one| one == ending))
+            .count()
+    };
+    assert_eq!(files("log"), 0);
+    let began = Instant::now();
+    while files("data") > 0 {
+        assert!(began.elapsed() < LIMIT, "they are removed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 #[test]
