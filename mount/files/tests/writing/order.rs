@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of files that are written in order: what waits for what, and where the bytes come from.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -90,13 +91,14 @@ fn upload_that_begins_too_late_is_given_up() {
 fn end_of_a_file_leaves_beside_the_parts_before_it() {
     let mount = Mount::new();
     let (end, ended) = oneshot::channel();
+    let (first_waits, is_beside) = mpsc::channel();
     mount
         .store
         .faults()
         .before(Operation::Send, 0, pause(ended));
     // The third part is what close finds.
     mount.store.faults().before(Operation::Send, 2, async move {
-        let _ = end.send(());
+        let _ = first_waits.send(end.send(()).is_ok());
     });
     let body = body(18);
     let handle = mount.create("f");
@@ -104,6 +106,7 @@ fn end_of_a_file_leaves_beside_the_parts_before_it() {
     mount.close(handle).unwrap();
     assert!(mount.content("f").unwrap() == body);
     assert_eq!(mount.store.faults().count(Operation::Send), 3);
+    assert_eq!(is_beside.try_recv(), Ok(true));
 }
 
 #[test]
