@@ -262,6 +262,9 @@ impl Uploads for MemoryStore {
             failure: Failure::Missing,
             ..refuse("no such upload")
         })?;
+        if parts.is_empty() {
+            return Err(refuse("an upload has at least one part"));
+        }
         let mut body = BytesMut::new();
         for part in parts {
             let bytes = sent
