@@ -160,6 +160,9 @@ impl Draft {
         let key = self.core.key(self.ino)?;
         state.file.content.resize(&key, size)?;
         state.is_in_order &= size == 0;
+        if size == 0 {
+            state.appended_bytes = 0;
+        }
         state.is_changed = true;
         state.is_written |= size > 0;
         show(&self.core, self.ino, size);
@@ -403,29 +406,35 @@ async fn send(draft: &Arc<Draft>, state: &mut State, key: &str) -> Result<(), Fa
     if !state.has_ready() {
         return Ok(());
     }
-    let Some(is_here) = state.file.begin(ways, key) else {
+    let Some(begun) = state.file.begin(ways, key) else {
         return state.send_ready(ways, key).await;
     };
     // The program need not wait, nor write again before the parts leave.
     let draft = Arc::downgrade(draft);
     ways.runtime.spawn(async move {
-        let _ = is_here.await;
+        let _ = begun.is_here.await;
         if let Some(draft) = draft.upgrade() {
             // What fails is tried again by the next write, or when the file is published.
-            let _ = send_begun(&draft).await;
+            let _ = send_begun(&draft, begun.number).await;
         }
     });
     Ok(())
 }
 
 /// Sends the parts that waited until their upload began.
-async fn send_begun(draft: &Draft) -> Result<(), Fault> {
+async fn send_begun(draft: &Draft, number: u64) -> Result<(), Fault> {
     let mut state = draft.state().await?;
-    if !state.file.is_beginning() {
+    if !state.file.is_beginning(number) {
+        return Ok(());
+    }
+    let ways = &draft.core.ways;
+    if state.file.is_small() {
+        // It was cut meanwhile.
+        state.file.give_up(ways);
         return Ok(());
     }
     let key = draft.core.key(draft.ino)?;
-    state.send_ready(&draft.core.ways, &key).await
+    state.send_ready(ways, &key).await
 }
 
 /// When a file was written last.

@@ -78,7 +78,8 @@ impl State {
 
     /// Whether a part can be sent now.
     pub fn has_ready(&self) -> bool {
-        let is_stream = self.is_in_order && self.appended_bytes > STREAM_BYTES;
+        let is_large = self.file.content.size() > STREAM_BYTES;
+        let is_stream = self.is_in_order && is_large && self.appended_bytes > STREAM_BYTES;
         !self.is_unlinked && self.file.has_ready(is_stream)
     }
 

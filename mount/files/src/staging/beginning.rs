@@ -17,6 +17,14 @@ pub struct Beginning {
     answer: JoinHandle<Result<Upload, StoreError>>,
 }
 
+/// What whoever sends the parts waits for.
+pub struct Begun {
+    /// Of the file's beginnings.
+    pub number: u64,
+    /// Ends when the answer comes.
+    pub is_here: oneshot::Receiver<()>,
+}
+
 impl Beginning {
     /// Asks; what is returned ends when the answer comes.
     pub fn new(ways: &Ways, key: &str, about: Metadata) -> (Self, oneshot::Receiver<()>) {

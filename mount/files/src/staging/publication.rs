@@ -4,11 +4,10 @@
 //! [`crate::staging::recovery`] afterwards.
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 use weft_store::{Condition, ETag, Failure, Range};
 
 use crate::fault::{Fault, Reason};
-use crate::staging::beginning::Beginning;
+use crate::staging::beginning::{Beginning, Begun};
 use crate::staging::content::Content;
 use crate::staging::plan::{PART_BYTES, part_bytes};
 use crate::staging::sending::{Again, Sending, about, own_object, published_unheard};
@@ -21,6 +20,7 @@ pub struct Publication {
     pub content: Content,
     /// Never beside `sending`.
     beginning: Option<Beginning>,
+    begun_count: u64,
     sending: Option<Sending>,
 }
 
@@ -30,6 +30,7 @@ impl Publication {
         Self {
             content,
             beginning: None,
+            begun_count: 0,
             sending: None,
         }
     }
@@ -139,14 +140,18 @@ impl Publication {
         }
     }
 
-    /// Has an upload begun, where there is none. What is returned ends when its parts can be sent.
-    pub fn begin(&mut self, ways: &Ways, key: &str) -> Option<oneshot::Receiver<()>> {
+    /// Has an upload begun, where there is none.
+    pub fn begin(&mut self, ways: &Ways, key: &str) -> Option<Begun> {
         if self.sending.is_some() || self.beginning.is_some() {
             return None;
         }
         let (beginning, is_here) = Beginning::new(ways, key, about(&self.content));
         self.beginning = Some(beginning);
-        Some(is_here)
+        self.begun_count += 1;
+        Some(Begun {
+            number: self.begun_count,
+            is_here,
+        })
     }
 
     /// The upload, which is begun where there is none.
@@ -159,9 +164,15 @@ impl Publication {
         Ok(())
     }
 
-    /// Whether an upload begins.
-    pub fn is_beginning(&self) -> bool {
-        self.beginning.is_some()
+    /// Whether this upload begins, and no later one.
+    pub fn is_beginning(&self, number: u64) -> bool {
+        self.beginning.is_some() && self.begun_count == number
+    }
+
+    /// Whether one request publishes it.
+    pub fn is_small(&self) -> bool {
+        let has_sent = self.sending.as_ref().is_some_and(|one| one.reached() > 0);
+        !has_sent && self.content.size() <= PART_BYTES
     }
 
     /// Sends whole parts of what was written, once the upload has begun.
@@ -183,7 +194,7 @@ impl Publication {
     /// # Errors
     /// `Stale` where somebody else wrote the object; what the store said.
     pub async fn publish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
-        let published = if self.sending.is_none() && self.content.size() <= PART_BYTES {
+        let published = if self.is_small() {
             self.give_up(ways);
             self.put(ways, key).await
         } else {
@@ -218,7 +229,12 @@ impl Publication {
     }
 
     async fn finish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
-        self.sending(ways, key).await?;
+        let was_asked = self.beginning.is_some();
+        match self.sending(ways, key).await {
+            // It failed while the program wrote on: it is asked now.
+            Err(fault) if was_asked && fault.may_pass() => self.sending(ways, key).await?,
+            begun => begun?,
+        }
         let Some(sending) = &mut self.sending else {
             return Err(Reason::Broken.into());
         };

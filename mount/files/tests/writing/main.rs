@@ -5,6 +5,7 @@
 mod names;
 mod order;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use tokio::runtime::Runtime;
 use weft_files::staging::stage::Stage;
 use weft_files::{
     BucketFiles, Fault, FolderEntry, Making, Mode, Name, Place, Publish, Reason, Settings, Writes,
-    copy_range,
+    copy_range, resize_open,
 };
 use weft_store::Failure;
 use weft_store::memory::{MemoryStore, Operation};
@@ -47,9 +48,12 @@ fn at(name: &str) -> Name<'_> {
 
 impl Mount {
     fn new() -> Self {
-        let runtime = Runtime::new().unwrap();
-        let store = Arc::new(MemoryStore::new());
         let writes = Writes::temporary(Publish::Close).unwrap();
+        Self::with(Runtime::new().unwrap(), writes)
+    }
+
+    fn with(runtime: Runtime, writes: Writes) -> Self {
+        let store = Arc::new(MemoryStore::new());
         let stage = Arc::clone(&writes.stage);
         let settings = Settings {
             prefix: String::new(),
@@ -85,6 +89,20 @@ impl Mount {
         self.runtime.block_on(written).map_err(reason)
     }
 
+    fn cut(&self, handle: u64) {
+        let cut = resize_open(&self.files.open_files, handle, 0);
+        self.runtime.block_on(cut).unwrap();
+    }
+
+    fn resize(&self, name: &str, size: u64) {
+        let found = self.runtime.block_on(self.files.lookup(ROOT, name));
+        let resized = self
+            .files
+            .open_files
+            .resize(found.unwrap().attributes.ino, size);
+        self.runtime.block_on(resized).unwrap();
+    }
+
     fn close(&self, handle: u64) -> Result<(), Reason> {
         let published = self.files.open_files.publish(handle);
         let published = self.runtime.block_on(published).map_err(reason);
@@ -117,6 +135,27 @@ impl Mount {
             assert!(began.elapsed() < Duration::from_secs(100), "it is aborted");
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// How many staged files have this ending.
+    fn staged(&self, ending: &str) -> usize {
+        self.staged_paths(ending).len()
+    }
+
+    fn staged_paths(&self, ending: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.stage.folder()).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension().is_some_and(|one| one == ending))
+            .collect()
+    }
+
+    /// Whether a log names an upload.
+    fn has_noted_upload(&self) -> bool {
+        self.staged_paths("log").iter().any(|path| {
+            let log = std::fs::read(path).unwrap();
+            log.windows(8).any(|bytes| bytes == b"\"upload\"")
+        })
     }
 
     fn content(&self, key: &str) -> Option<Vec<u8>> {

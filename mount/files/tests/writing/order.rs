@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of files that are written in order: what waits for what, and where the bytes come from.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::mpsc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
+use weft_store::Failure;
 use weft_store::memory::Operation;
 
 use crate::{MIB, Mount};
@@ -19,6 +23,14 @@ fn body(mib: usize) -> Vec<u8> {
 fn write_all(mount: &Mount, handle: u64, body: &[u8]) {
     for (index, piece) in body.chunks(MIB).enumerate() {
         mount.write(handle, (index * MIB) as u64, piece).unwrap();
+    }
+}
+
+fn await_that(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LIMIT, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -77,14 +89,75 @@ fn upload_that_begins_too_late_is_given_up() {
         .before(Operation::Begin, 0, pause(ended));
     let handle = mount.create("f");
     write_all(&mount, handle, &body(9));
-    let ino = mount.runtime.block_on(mount.files.lookup(1, "f"));
-    let ino = ino.unwrap().attributes.ino;
-    let resized = mount.files.open_files.resize(ino, 5);
-    mount.runtime.block_on(resized).unwrap();
+    mount.resize("f", 5);
     assert_eq!(mount.content("f").unwrap(), [0; 5], "by one request");
     end.send(()).unwrap();
     mount.close(handle).unwrap();
+    await_that("it is given up", || {
+        mount.store.faults().count(Operation::Abort) == 1
+    });
     mount.await_no_upload();
+}
+
+#[test]
+fn file_that_is_cut_while_its_upload_begins_is_published() {
+    let mount = Mount::new();
+    let (end, ended) = oneshot::channel();
+    mount
+        .store
+        .faults()
+        .before(Operation::Begin, 0, pause(ended));
+    let handle = mount.create("f");
+    write_all(&mount, handle, &body(9));
+    mount.cut(handle);
+    end.send(()).unwrap();
+    // Only then the file has no part in an upload that has begun.
+    await_that("the upload is given up or noted", || {
+        mount.store.faults().count(Operation::Abort) == 1 || mount.has_noted_upload()
+    });
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("f").unwrap(), [0; 0]);
+    mount.await_no_upload();
+}
+
+#[test]
+fn file_that_is_written_anew_and_stays_small_is_one_request() {
+    let mount = Mount::new();
+    let handle = mount.create("f");
+    let body = body(1);
+    for _ in 0..12 {
+        mount.cut(handle);
+        mount.write(handle, 0, &body).unwrap();
+    }
+    mount.close(handle).unwrap();
+    assert!(mount.content("f").unwrap() == body);
+    assert_eq!(mount.store.faults().count(Operation::Begin), 0);
+    assert_eq!(mount.store.faults().count(Operation::Put), 1);
+}
+
+#[test]
+fn close_asks_again_where_the_store_refused_while_the_program_wrote() {
+    let mount = Mount::new();
+    let (end, ended) = oneshot::channel();
+    mount
+        .store
+        .faults()
+        .before(Operation::Begin, 0, pause(ended));
+    mount
+        .store
+        .faults()
+        .fail(Operation::Begin, 0, Failure::Busy);
+    let body = body(9);
+    let handle = mount.create("f");
+    write_all(&mount, handle, &body);
+    let published = mount.files.open_files.publish(handle);
+    let mut published = pin!(published);
+    let asked = poll_fn(|context| Poll::Ready(published.as_mut().poll(context).is_pending()));
+    assert!(mount.runtime.block_on(asked), "it waits for the answer");
+    end.send(()).unwrap();
+    mount.runtime.block_on(published).unwrap();
+    mount.close(handle).unwrap();
+    assert!(mount.content("f").unwrap() == body);
 }
 
 #[test]
@@ -92,10 +165,14 @@ fn end_of_a_file_leaves_beside_the_parts_before_it() {
     let mount = Mount::new();
     let (end, ended) = oneshot::channel();
     let (first_waits, is_beside) = mpsc::channel();
+    let (sent, is_sent) = oneshot::channel();
     mount
         .store
         .faults()
         .before(Operation::Send, 0, pause(ended));
+    mount.store.faults().before(Operation::Send, 1, async move {
+        let _ = sent.send(());
+    });
     // The third part is what close finds.
     mount.store.faults().before(Operation::Send, 2, async move {
         let _ = first_waits.send(end.send(()).is_ok());
@@ -103,6 +180,8 @@ fn end_of_a_file_leaves_beside_the_parts_before_it() {
     let body = body(18);
     let handle = mount.create("f");
     write_all(&mount, handle, &body);
+    let second_part = async { tokio::time::timeout(LIMIT, is_sent).await };
+    mount.runtime.block_on(second_part).unwrap().unwrap();
     mount.close(handle).unwrap();
     assert!(mount.content("f").unwrap() == body);
     assert_eq!(mount.store.faults().count(Operation::Send), 3);
@@ -117,16 +196,9 @@ fn published_file_takes_no_room_when_close_returns_and_its_data_go() {
     assert!(mount.stage.used_bytes() > 66 << 20);
     mount.close(handle).unwrap();
     assert_eq!(mount.stage.used_bytes(), 0);
-    let files = |ending: &str| {
-        let entries = std::fs::read_dir(mount.stage.folder()).unwrap();
-        let paths = entries.map(|entry| entry.unwrap().path());
-        paths
-            .filter(|path| path.extension().is_some_and(|one| one == ending))
-            .count()
-    };
-    assert_eq!(files("log"), 0);
+    assert_eq!(mount.staged("log"), 0);
     let began = Instant::now();
-    while files("data") > 0 {
+    while mount.staged("data") > 0 {
         assert!(began.elapsed() < LIMIT, "they are removed");
         std::thread::sleep(Duration::from_millis(5));
     }
