@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::runtime::Runtime;
@@ -80,6 +80,25 @@ impl Mount {
         let flushed = self.files.open_files.flush(handle, 7);
         // The kernel's release comes later, and its answer goes nowhere.
         self.runtime.block_on(flushed).is_ok()
+    }
+
+    /// An upload that no log names yet would stay in the bucket.
+    fn await_noted_upload(&self) {
+        let is_noted = || {
+            let mut entries = std::fs::read_dir(self.stage.folder()).unwrap();
+            entries.any(|entry| {
+                let path = entry.unwrap().path();
+                let is_log = path.extension().is_some_and(|ending| ending == "log");
+                let name = b"\"upload\"";
+                let has = |bytes: Vec<u8>| bytes.windows(name.len()).any(|one| one == name);
+                is_log && has(std::fs::read(path).unwrap())
+            })
+        };
+        let began = Instant::now();
+        while !is_noted() {
+            assert!(began.elapsed() < Duration::from_secs(100), "it begins");
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Kills the mount, as far as its disk and its store can tell, and has the next one look after
@@ -222,6 +241,9 @@ fn mount_killed_between_any_two_writes_leaves_the_old_contents_and_saves_the_res
             let handle = mount.open("f", WRITE).unwrap();
             for (offset, data) in &so_far.writes {
                 assert!(mount.write(handle, *offset, data));
+            }
+            if story.old.is_none() && so_far.writes.len() > 8 {
+                mount.await_noted_upload();
             }
             let wanted = crate::story(story.old.clone(), so_far.writes).new;
             let (told, saved) = mount.take_over();
