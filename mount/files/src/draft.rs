@@ -110,8 +110,8 @@ impl Draft {
         send(self, &mut state, &key).await
     }
 
-    /// The same, without waiting for anything but the disk: `None` where somebody else is at the
-    /// file, and then nothing is done.
+    /// The same, without waiting for anything but the disk, and only while it takes `data`: `None`
+    /// where somebody else is at the file or more is to be done, and then nothing is done.
     ///
     /// # Errors
     /// As [`Draft::write`].
@@ -122,6 +122,9 @@ impl Draft {
         }
         if data.is_empty() {
             return Some(Ok(Written::Done));
+        }
+        if state.file.content.must_wait(data.len() as u64) {
+            return None;
         }
         let staged = self.core.key(self.ino).and_then(|key| {
             state.write(&self.core.ways, &key, offset, data)?;

@@ -149,7 +149,7 @@ impl Drafts {
         if is_last {
             self.end(ino, &draft, outcome.is_err()).await;
         }
-        // Its log goes before anybody hears that nothing waits.
+        // Its log goes before anybody hears that nothing waits; large data may still be leaving.
         drop(draft);
         self.published.notify_waiters();
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::task::block_in_place;
 use weft_store::{ETag, Range};
 
 use crate::fault::{Fault, Reason};
@@ -46,6 +47,8 @@ pub struct Content {
     extents_before: usize,
     /// When the log has so many bytes of data, it is counted how many are of use.
     look_at_bytes: u64,
+    /// The last that the log names: a new log names it, too.
+    upload: Option<Note>,
 }
 
 impl Content {
@@ -60,6 +63,7 @@ impl Content {
             when,
             extents_before: 0,
             look_at_bytes: SPARE_BYTES,
+            upload: None,
         }
     }
 
@@ -104,6 +108,9 @@ impl Content {
             }
         }
         log.note(Note::Ready)?;
+        if let Some(upload) = &self.upload {
+            log.note(upload.clone())?;
+        }
         Ok(log)
     }
 
@@ -116,8 +123,18 @@ impl Content {
             return Ok(());
         }
         let end = offset.saturating_add(data.len() as u64);
-        self.check_size(end)?;
-        self.tidy(key)?;
+        check_size(self.size(), end)?;
+        if self.must_tidy() {
+            let log_bytes = self.log.as_ref().map_or(0, Log::data_bytes);
+            match block_in_place(|| self.tidy(key)) {
+                // There may be room for these data all the same.
+                Err(fault) if fault.reason == Reason::NoSpace => {
+                    self.look_at_bytes = log_bytes * 5 / 4;
+                    self.extents_before = self.places.count();
+                }
+                tidied => tidied?,
+            }
+        }
         let at = self.log_of(key)?.write(offset, data)?;
         self.places.wrote(Range::new(offset, end), at);
         Ok(())
@@ -128,7 +145,7 @@ impl Content {
     /// # Errors
     /// As [`Content::write`].
     pub fn resize(&mut self, key: &str, size: u64) -> Result<(), Fault> {
-        self.check_size(size)?;
+        check_size(self.size(), size)?;
         self.log_of(key)?.note(Note::Size(size))?;
         self.places.resize(size);
         Ok(())
@@ -145,17 +162,9 @@ impl Content {
         version: &Arc<Version>,
         at: u64,
     ) -> Result<(), Fault> {
-        self.check_size(range.end)?;
+        check_size(self.size(), range.end)?;
         self.log_of(key)?.note(copy_note(range, version, at))?;
         self.places.copied(range, version, at);
-        Ok(())
-    }
-
-    fn check_size(&self, size: u64) -> Result<(), Fault> {
-        if size > MOST_FILE_BYTES && size > self.size() {
-            let text = format!("{size} bytes; the most are {MOST_FILE_BYTES}");
-            return Err(Fault::because(Reason::TooLarge, text));
-        }
         Ok(())
     }
 
@@ -164,6 +173,9 @@ impl Content {
     /// # Errors
     /// What the system said.
     pub fn note(&mut self, note: Note) -> Result<(), Fault> {
+        if matches!(note, Note::Upload { .. }) {
+            self.upload = Some(note.clone());
+        }
         match &mut self.log {
             Some(log) => log.note(note),
             None => Ok(()),
@@ -234,6 +246,7 @@ impl Content {
         });
         self.places.published(version);
         self.tail.clear();
+        self.upload = None;
         let is_small = self
             .log
             .as_ref()
@@ -266,19 +279,34 @@ impl Content {
         self.is_crowded().then_some(head)
     }
 
-    /// Writes the log anew where much of it is of no use any more.
-    fn tidy(&mut self, key: &str) -> Result<(), Fault> {
+    /// Whether a write of so many bytes takes longer than the disk takes for them.
+    pub fn must_wait(&mut self, byte_count: u64) -> bool {
+        self.must_tidy() || self.stage.must_wait(byte_count)
+    }
+
+    /// Whether much of the log is of no use any more.
+    fn must_tidy(&mut self) -> bool {
         let Some(log) = &self.log else {
-            return Ok(());
+            return false;
         };
         let too_many = MOST_EXTENTS.max(2 * self.extents_before);
-        // Counting costs time: it is looked at when the data have grown by a quarter.
-        let is_long = log.data_bytes() > self.look_at_bytes
-            && log.data_bytes() > 2 * self.places.staged_bytes() + SPARE_BYTES;
-        self.look_at_bytes = self.look_at_bytes.max(log.data_bytes() * 5 / 4);
-        if (!is_long && self.places.count() <= too_many) || self.places.has_dropped() {
-            return Ok(());
+        let may = !self.places.has_dropped();
+        if may && self.places.count() > too_many {
+            return true;
         }
+        // Counting costs time: it is looked at when the data have grown by a quarter.
+        if log.data_bytes() <= self.look_at_bytes {
+            return false;
+        }
+        let is_long = log.data_bytes() > 2 * self.places.staged_bytes() + SPARE_BYTES;
+        if !is_long || !may {
+            self.look_at_bytes = log.data_bytes() * 5 / 4;
+        }
+        is_long && may
+    }
+
+    /// Writes the log anew.
+    fn tidy(&mut self, key: &str) -> Result<(), Fault> {
         let mut new = self.new_log(key)?;
         let mut moves = Vec::new();
         let mut buffer = vec![0; MOVE_BYTES as usize];
@@ -307,6 +335,14 @@ impl Content {
         self.log = Some(new);
         Ok(())
     }
+}
+
+fn check_size(before: u64, size: u64) -> Result<(), Fault> {
+    if size > MOST_FILE_BYTES && size > before {
+        let text = format!("{size} bytes; the most are {MOST_FILE_BYTES}");
+        return Err(Fault::because(Reason::TooLarge, text));
+    }
+    Ok(())
 }
 
 /// Removes a log that is not needed any more. The kernel takes a tenth of a second for 512 MiB that

@@ -32,6 +32,8 @@ pub struct Log {
     data_bytes: u64,
     /// Room that was taken of the stage.
     held_bytes: u64,
+    /// Of them, what is only removed now.
+    leaving_bytes: u64,
     /// Stays for the next mount when this is dropped.
     is_kept: bool,
 }
@@ -56,6 +58,7 @@ impl Log {
             log_bytes: 0,
             data_bytes: 0,
             held_bytes: 0,
+            leaving_bytes: 0,
             is_kept: false,
         };
         log.open(true)?;
@@ -76,6 +79,7 @@ impl Log {
             data_bytes: length("data"),
             name,
             held_bytes: 0,
+            leaving_bytes: 0,
             is_kept: true,
         }
     }
@@ -198,10 +202,11 @@ impl Log {
     }
 
     /// Nobody needs it any more: it takes no room of the stage, and no other mount finds it. Its
-    /// data go when this is dropped, which may take long.
+    /// data go when this is dropped, which may take long; who needs their room waits for it.
     pub fn retire(&mut self) {
         let _ = std::fs::remove_file(self.path("log"));
-        self.stage.give(self.held_bytes);
+        self.stage.leave(self.held_bytes);
+        self.leaving_bytes += self.held_bytes;
         self.held_bytes = 0;
     }
 
@@ -225,6 +230,9 @@ impl Drop for Log {
             let _ = std::fs::remove_file(self.path("log"));
             let _ = std::fs::remove_file(self.path("data"));
         }
+        // The kernel removes it when nobody has it open.
+        self.files = None;
+        self.stage.left(self.leaving_bytes);
     }
 }
 

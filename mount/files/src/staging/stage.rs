@@ -7,12 +7,13 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use tokio::task::block_in_place;
 
 use crate::fault::{Fault, Reason};
 
@@ -40,12 +41,15 @@ pub struct Stage {
     /// Removed with everything at the end.
     is_temporary: bool,
     counts: Mutex<Counts>,
+    has_left: Condvar,
     _lock: Flock<File>,
 }
 
 #[derive(Debug, Default)]
 struct Counts {
     used_bytes: u64,
+    /// Of no use any more, and still on the disk.
+    leaving_bytes: u64,
     next: u64,
 }
 
@@ -72,6 +76,7 @@ impl Stage {
             limit_bytes,
             is_temporary: false,
             counts: Mutex::default(),
+            has_left: Condvar::new(),
             _lock: lock,
         })
     }
@@ -127,12 +132,30 @@ impl Stage {
         Ok(path)
     }
 
-    /// Takes room for so many bytes.
+    fn must_leave_first(&self, counts: &Counts, bytes: u64) -> bool {
+        let used = counts.used_bytes + bytes;
+        used <= self.limit_bytes && used + counts.leaving_bytes > self.limit_bytes
+    }
+
+    /// Whether [`Stage::take`] waits.
+    pub fn must_wait(&self, bytes: u64) -> bool {
+        self.must_leave_first(&self.counts(), bytes)
+    }
+
+    /// Takes room for so many bytes, after what is being removed has left the disk if it must.
     ///
     /// # Errors
     /// `NoSpace`.
     pub fn take(&self, bytes: u64) -> Result<(), Fault> {
         let mut counts = self.counts();
+        if self.must_leave_first(&counts, bytes) {
+            drop(counts);
+            counts = block_in_place(|| {
+                let must = |counts: &mut Counts| self.must_leave_first(counts, bytes);
+                let left = self.has_left.wait_while(self.counts(), must);
+                left.unwrap_or_else(PoisonError::into_inner)
+            });
+        }
         let used = counts.used_bytes + bytes;
         if used > self.limit_bytes {
             let text = format!(
@@ -152,6 +175,19 @@ impl Stage {
     pub fn give(&self, bytes: u64) {
         let mut counts = self.counts();
         counts.used_bytes = counts.used_bytes.saturating_sub(bytes);
+    }
+
+    /// Bytes are of no use any more, and are being removed.
+    pub fn leave(&self, bytes: u64) {
+        let mut counts = self.counts();
+        counts.used_bytes = counts.used_bytes.saturating_sub(bytes);
+        counts.leaving_bytes += bytes;
+    }
+
+    /// They are removed.
+    pub fn left(&self, bytes: u64) {
+        self.counts().leaving_bytes -= bytes;
+        self.has_left.notify_all();
     }
 
     /// What is staged now.

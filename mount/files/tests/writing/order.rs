@@ -3,11 +3,14 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Builder;
 use tokio::sync::oneshot;
+use weft_files::staging::stage::Stage;
+use weft_files::{Publish, Writes, Written, write_now};
 use weft_store::Failure;
 use weft_store::memory::Operation;
 
@@ -23,6 +26,14 @@ fn body(mib: usize) -> Vec<u8> {
 fn write_all(mount: &Mount, handle: u64, body: &[u8]) {
     for (index, piece) in body.chunks(MIB).enumerate() {
         mount.write(handle, (index * MIB) as u64, piece).unwrap();
+    }
+}
+
+/// So that no part is sent before it is closed.
+fn write_here_and_there(mount: &Mount, handle: u64, mib: u64) {
+    for index in (0..mib).rev() {
+        let data = vec![index as u8; MIB];
+        mount.write(handle, index << 20, &data).unwrap();
     }
 }
 
@@ -161,6 +172,28 @@ fn close_asks_again_where_the_store_refused_while_the_program_wrote() {
 }
 
 #[test]
+fn log_of_a_file_that_is_written_again_and_again_is_written_anew_by_who_may_wait() {
+    let mount = Mount::new();
+    let handle = mount.create("f");
+    let open_files = &mount.files.open_files;
+    let mut refusals = 0;
+    for turn in 0..200_u8 {
+        let data = vec![turn; MIB];
+        match write_now(open_files, handle, 0, &data) {
+            Some(written) => assert_eq!(written.unwrap(), Written::Done),
+            None => {
+                refusals += 1;
+                assert!(mount.stage.used_bytes() > 64 << 20);
+                mount.write(handle, 0, &data).unwrap();
+                assert!(mount.stage.used_bytes() < 4 << 20);
+            }
+        }
+    }
+    assert!((2..4).contains(&refusals), "{refusals}");
+    assert!(mount.read(handle, 0, MIB as u64) == [199; MIB]);
+}
+
+#[test]
 fn end_of_a_file_leaves_beside_the_parts_before_it() {
     let mount = Mount::new();
     let (end, ended) = oneshot::channel();
@@ -190,18 +223,38 @@ fn end_of_a_file_leaves_beside_the_parts_before_it() {
 
 #[test]
 fn published_file_takes_no_room_when_close_returns_and_its_data_go() {
-    let mount = Mount::new();
+    // One thread for what blocks, which has to do until the test says so.
+    let runtime = Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(1)
+        .build();
+    let writes = Writes {
+        stage: Arc::new(Stage::temporary(140 << 20).unwrap()),
+        ..Writes::temporary(Publish::Close).unwrap()
+    };
+    let mount = Mount::with(runtime.unwrap(), writes);
+    let (end, ended) = mpsc::channel();
+    let (begun, has_begun) = mpsc::channel();
+    mount.runtime.spawn_blocking(move || {
+        begun.send(()).unwrap();
+        ended.recv_timeout(LIMIT)
+    });
+    has_begun.recv().unwrap();
     let handle = mount.create("f");
-    write_all(&mount, handle, &body(66));
+    write_here_and_there(&mount, handle, 66);
     assert!(mount.stage.used_bytes() > 66 << 20);
     mount.close(handle).unwrap();
     assert_eq!(mount.stage.used_bytes(), 0);
-    assert_eq!(mount.staged("log"), 0);
-    let began = Instant::now();
-    while mount.staged("data") > 0 {
-        assert!(began.elapsed() < LIMIT, "they are removed");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    assert_eq!((mount.staged("log"), mount.staged("data")), (0, 1));
+    // They fill the disk till then.
+    let handle = mount.create("g");
+    write_here_and_there(&mount, handle, 73);
+    let data = vec![1; MIB];
+    assert!(write_now(&mount.files.open_files, handle, 80 << 20, &data).is_none());
+    end.send(()).unwrap();
+    mount.write(handle, 80 << 20, &data).unwrap();
+    assert_eq!(mount.staged("data"), 1, "those of the second file");
+    mount.close(handle).unwrap();
 }
 
 #[test]
