@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // structure: allow file-length because it is one trait of FUSE, call by call
-//! Translates FUSE's calls into calls of `mount/files`. The kernel's threads hand each call to the
-//! runtime and take the next one; the task that has the answer replies.
+//! Translates FUSE's calls into calls of `mount/files`. The threads that take the kernel's calls
+//! hand each to the runtime and take the next one; the task that has the answer replies. What can
+//! be answered without waiting for the store is answered at once, as most reads and writes.
 
 use std::ffi::OsStr;
 use std::future::Future;
@@ -27,6 +28,7 @@ use crate::node_calls::{
     Node, entered, give_xattr, link_target, make, moment, presence, set, xattr_name,
 };
 use crate::replies::{Owner, done, errno, named, open_mode, process_of, special, text};
+use crate::staging_threads::StagingThreads;
 use crate::write_call::WriteCall;
 use crate::writers::Writers;
 
@@ -49,21 +51,25 @@ pub struct BucketFilesystem {
     runtime: Handle,
     owner: Owner,
     writers: Arc<Writers>,
+    staging: StagingThreads,
 }
 
 impl BucketFilesystem {
-    /// Over `files`, whose calls run on `runtime`; `writers` hears what is open for writing.
+    /// Over `files`, whose calls run on `runtime`; `writers` hears what is open for writing, and
+    /// `staging` says which of the kernel's threads may stage.
     pub fn new(
         files: Arc<BucketFiles>,
         runtime: Handle,
         owner: Owner,
         writers: Arc<Writers>,
+        staging: StagingThreads,
     ) -> Self {
         Self {
             files,
             runtime,
             owner,
             writers,
+            staging,
         }
     }
 
@@ -253,8 +259,10 @@ impl Filesystem for BucketFilesystem {
             reply,
         };
         let open_files = &self.files.open_files;
+        let now = self.staging.begin();
+        let written = now.and_then(|_now| write_now(open_files, handle.0, offset, data));
         // Nearly every write ends here, without a second thread and a second copy.
-        let data = match write_now(open_files, handle.0, offset, data) {
+        let data = match written {
             Some(Ok(Written::MustSend)) => None,
             Some(written) => {
                 return call.end(&self.files, &self.writers, written.map(drop));

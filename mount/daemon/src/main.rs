@@ -25,6 +25,7 @@ mod options;
 mod probing;
 mod replies;
 mod serving;
+mod staging_threads;
 mod write_call;
 mod writers;
 

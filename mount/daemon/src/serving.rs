@@ -19,6 +19,7 @@ use crate::filesystem::BucketFilesystem;
 use crate::mount_error::MountError;
 use crate::options::Options;
 use crate::replies::Owner;
+use crate::staging_threads::StagingThreads;
 use crate::writers::Writers;
 use crate::{background, filesystem, joining, log, mount_point, probing};
 
@@ -49,6 +50,7 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
         runtime.handle().clone(),
         owner,
         Arc::clone(&writers),
+        StagingThreads::of(options.max_threads),
     );
     let config = mount_options(
         options,
