@@ -33,24 +33,27 @@ add() {
     skipped=$((skipped + $3))
 }
 
-# compute: sets `computed` to the seconds that this shell's ended children, and theirs, computed.
-# Not as a command substitution, which would tell of its own children.
-compute() {
-    local file=$log/times-$BASHPID
-    times >"$file"
+# measured FILE COMMAND...: runs it, then writes into FILE its status, how many seconds it took and
+# how many its processes computed. In a shell of its own: `times` counts all children that a shell
+# has had.
+measured() (
+    begin=$SECONDS
+    "${@:2}"
+    status=$?
+    times >"$1"
     computed=$(awk 'NR == 2 { split($0, t, /[ms ]+/)
-        printf "%d", 60 * (t[1] + t[3]) + t[2] + t[4] }' "$file")
-}
+        printf "%d", 60 * (t[1] + t[3]) + t[2] + t[4] }' "$1")
+    printf '%s %s %s\n' "$status" $((SECONDS - begin)) "$computed" >"$1"
+)
 
 # run_cargo: the numbers come from the `test result:` lines, one for each test binary.
 run_cargo() {
-    local begin=$SECONDS computed before status counts
-    compute
-    before=$computed
+    local status seconds computed counts
     local told='^(test .* FAILED$|test result: FAILED|error|warning: unused|failures:|----|thread )'
     printf -- '-- cargo test\n'
-    "${cargo_test[@]}" --no-fail-fast 2>&1 | tee "$log/cargo" | grep -E "$told"
-    status=${PIPESTATUS[0]}
+    measured "$log/ended-cargo" "${cargo_test[@]}" --no-fail-fast 2>&1 | tee "$log/cargo" |
+        grep -E "$told"
+    read -r status seconds computed <"$log/ended-cargo"
     counts=$(awk '/^test result:/ { p += $4; f += $6; i += $8 }
         END { print p + 0, f + 0, i + 0 }' "$log/cargo")
     # shellcheck disable=SC2086 # three numbers, meant to be split
@@ -59,35 +62,31 @@ run_cargo() {
         tail -n 40 "$log/cargo" >&2
         add 0 1 0 # it did not build, or a test process died without a result line
     fi
+    # shellcheck disable=SC2086 # three numbers, meant to be split
     printf 'cargo test: %s passed, %s failed, %s skipped\n' $counts
-    compute
-    printf '# cargo test: %s s, computed %s s\n' $((SECONDS - begin)) $((computed - before))
+    printf '# cargo test: %s s, computed %s s\n' "$seconds" "$computed"
 }
 
-# judge SCRIPT STATUS SECONDS COMPUTED: counts what the suite printed into $log/NAME. A suite that
-# ends without its summary line counts as one failure.
+# judge SCRIPT: counts what the suite printed into $log/NAME. A suite that ends without its summary
+# line counts as one failure.
 judge() {
-    local last
+    local last status=unknown seconds=0 computed=0
+    read -r status seconds computed <"$log/ended-${1//\//-}"
     last=$(tail -n 1 "$log/${1//\//-}")
     if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
         add "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
-        if [ "$2" != 0 ] && [ "${BASH_REMATCH[2]}" = 0 ]; then add 0 1 0; fi
+        if [ "$status" != 0 ] && [ "${BASH_REMATCH[2]}" = 0 ]; then add 0 1 0; fi
     else
-        printf 'not ok - %s ended with status %s and without its summary line\n' "$1" "$2"
+        printf 'not ok - %s ended with status %s and without its summary line\n' "$1" "$status"
         add 0 1 0
     fi
-    printf '# %s: %s s, computed %s s\n' "$1" "$3" "$4"
+    printf '# %s: %s s, computed %s s\n' "$1" "$seconds" "$computed"
 }
 
 run_suite() {
-    local begin=$SECONDS computed before status
-    compute
-    before=$computed
     printf -- '-- %s\n' "$1"
-    "$1" | tee "$log/${1//\//-}"
-    status=${PIPESTATUS[0]}
-    compute
-    judge "$1" "$status" $((SECONDS - begin)) $((computed - before))
+    measured "$log/ended-${1//\//-}" "$1" | tee "$log/${1//\//-}"
+    judge "$1"
 }
 
 # scripts NAME...: of these suites.
@@ -95,26 +94,18 @@ scripts() { printf 'tests/%s/run.sh\n' "$@"; }
 
 # start_lane SCRIPT...: one after another, beside the rest.
 start_lane() {
-    local suite begin computed before=0 status
+    local suite
     for suite; do
-        begin=$SECONDS
-        "$suite" >"$log/${suite//\//-}"
-        status=$?
-        compute
-        printf '%s\n' "$status $((SECONDS - begin)) $((computed - before))" \
-            >"$log/ended${suite//\//-}"
-        before=$computed
+        measured "$log/ended-${suite//\//-}" "$suite" >"$log/${suite//\//-}"
     done &
     started+=($!)
 }
 
 # show_beside SCRIPT: what it printed, once its lane has ended.
 show_beside() {
-    local status=unknown seconds=0 computed=0
     printf -- '-- %s, beside the others\n' "$1"
     cat "$log/${1//\//-}"
-    read -r status seconds computed <"$log/ended${1//\//-}"
-    judge "$1" "$status" "$seconds" "$computed"
+    judge "$1"
 }
 
 # The suites of one line run one after another. What they wait for only says that something hangs;
