@@ -323,8 +323,15 @@ fn unpack(folder: &Path, limit: Duration) -> Result<Outcome, Fault> {
         &mut words("tar", &["-C", &source, "-cf", &archive, "."]),
         limit,
     )?;
-    let to = text(&folder.join("unpacked"));
-    fs::create_dir(&to).map_err(&failed)?;
+    // A name of its own: what a peer does not remove again is in the way of no later run.
+    let unpacked = tempfile::Builder::new()
+        .prefix("unpacked-")
+        .tempdir_in(folder)
+        .map_err(Fault::system(format!(
+            "make a folder in {}",
+            folder.display()
+        )))?;
+    let to = text(unpacked.path());
     let tar = &[
         "-C",
         &to,
@@ -335,8 +342,6 @@ fn unpack(folder: &Path, limit: Duration) -> Result<Outcome, Fault> {
         &archive,
     ];
     let (figure, _, is_cut) = run(&mut words("tar", tar), limit)?;
-    // For the next run.
-    let _ = fs::remove_dir_all(&to);
     Ok(Outcome {
         figure,
         asked_bytes: 0,
