@@ -27,7 +27,7 @@ help:
 	  'make check-exports   what weft export makes, before the code of AWS, Kubernetes and others' \
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
 	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
-	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: half an hour' \
+	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: half an hour; writes tables' \
 	  'make judge-mount   all of pjdfstest, and 100,000 steps of fsx, on a mounted bucket' \
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make readme-hosts   latency between hosts: five minutes; writes the tables of it' \
@@ -97,6 +97,7 @@ bench-mount: setup-peers build-mount
 	  --peer weft=dist/bin/weft-mount --peer s3fs=$$(command -v s3fs) \
 	  --peer mountpoint=$(PEERS)/target/release/mountpoint-peer \
 	  $$([ -x $(PEERS)/bin/rclone ] && echo --peer rclone=$(PEERS)/bin/rclone) --out report/mount
+	@scripts/readme-mount.py report/mount
 
 judge-mount: setup-test
 	cargo build --locked -p weft-daemon -p weft-bucket-server

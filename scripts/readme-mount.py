@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Writes the tables of the bucket mount and its peers, in README.md and in docs/mount.md, from
+docs/figures/bucket-mount.json.
+
+    scripts/readme-mount.py FOLDER    takes the figures from what `weft bench mount --out FOLDER`
+                                      left on this machine, and writes the tables
+    scripts/readme-mount.py           writes the tables from the figures that are there
+    scripts/readme-mount.py --check   whether the tables say what the figures say
+
+Nothing is left out: where Weft is behind, the tables say so."""
+
+import json
+import os
+import pathlib
+import platform
+import re
+import statistics
+import sys
+
+from readme_tables import filled, parts_of, read
+
+NAME = "readme-mount.py"
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "docs/figures/bucket-mount.json"
+BEGIN = "<!-- bucket mount: written by scripts/readme-mount.py -->"
+END = "<!-- end of bucket mount -->"
+PEERS = {"mountpoint": "Mountpoint", "s3fs": "s3fs", "rclone": "rclone"}
+# The unit of a load, and what it does.
+LOADS = {
+    "list": ("s", "`ls -l` of 100,000 keys of one folder"),
+    "find": ("s", "`find` over 16,000 files in 16 folders"),
+    "stream": ("MB/s", "reading 1 GiB in order"),
+    "write": ("MB/s", "writing 512 MiB in order"),
+    "random": ("MB/s", "16 readers of 128 KiB anywhere in 4 GiB"),
+    "cached": ("MB/s", "4 readers of 128 KiB that were read before"),
+    "files-2": ("MB/s", "2 readers of a file of 128 MiB each"),
+    "files-8": ("MB/s", "8 readers of a file of 128 MiB each"),
+    "unpack": ("s", "`tar` unpacks 500 files of 4 KiB"),
+}
+
+
+def processor():
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    return re.search(r"model name\s*:\s*(.*)", text)[1].strip()
+
+
+def figures_of(folder):
+    runs = read(folder / "runs.json", NAME, f"`weft bench mount --out {folder}` writes it")
+    failed = [run for run in runs if run["failure"] or run["figure"] is None]
+    if failed:
+        sys.exit(f"{NAME}: {len(failed)} of {len(runs)} runs failed; the first: {failed[0]}")
+    rows = {}
+    for run in sorted(runs, key=lambda run: run["round"]):
+        row = rows.setdefault((run["load"], run["peer"]), {
+            "load": run["load"], "peer": run["peer"], "figures": [], "cut_count": 0})
+        row["figures"].append(round(run["figure"], 3))
+        row["cut_count"] += run["is_cut"]
+    missing = [load for load in LOADS if (load, "weft") not in rows]
+    if missing:
+        sys.exit(f"{NAME}: Weft was not measured with {', '.join(missing)}")
+    return {"processor": processor(), "core_count": os.cpu_count(),
+            "kernel": platform.release(), "rows": list(rows.values())}
+
+
+def write_figures(figures):
+    """A row a line, so that a change can be read."""
+    rows = ",\n".join("  " + json.dumps(row) for row in figures["rows"])
+    head = json.dumps({**figures, "rows": []}, indent=1)
+    FIGURES.write_text(head.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n")
+
+
+def peers_of(figures):
+    """Those that were measured, in the order of the columns."""
+    measured = {row["peer"] for row in figures["rows"]}
+    return [peer for peer in PEERS if peer in measured]
+
+
+def row_of(figures, load, peer):
+    return next((row for row in figures["rows"] if (row["load"], row["peer"]) == (load, peer)),
+                None)
+
+
+def short_number(value):
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def times_as_fast(figures, load, peer):
+    """In how many times the peer's speed Weft does the load, round by round."""
+    ours, theirs = row_of(figures, load, "weft"), row_of(figures, load, peer)
+    pairs = zip(ours["figures"], theirs["figures"])
+    speeds = [theirs / ours if LOADS[load][0] == "s" else ours / theirs for ours, theirs in pairs]
+    # A peer that did not finish is slower than its figure says.
+    least = "over " if theirs["cut_count"] else ""
+    return least, speeds
+
+
+def ratio_cell(figures, load, peer, spread):
+    if row_of(figures, load, peer) is None:
+        return "-"
+    least, speeds = times_as_fast(figures, load, peer)
+    middle = f"{least}{short_number(statistics.median(speeds))}"
+    return middle if not spread else (
+        f"{middle} ({short_number(min(speeds))} to {short_number(max(speeds))})")
+
+
+def figure_cell(figures, load, peer):
+    row = row_of(figures, load, peer)
+    if row is None:
+        return "-"
+    unit, values = LOADS[load][0], row["figures"]
+    least = ("over " if unit == "s" else "under ") if row["cut_count"] else ""
+    return f"{least}{short_number(statistics.median(values))} {unit}"
+
+
+def how(figures):
+    counts = sorted({len(row["figures"]) for row in figures["rows"]})
+    rounds = " to ".join(str(count) for count in {counts[0]: 0, counts[-1]: 0})
+    return (
+        f"Medians of {rounds} rounds, in which the programs took turns, each on a fresh mount "
+        f"({figures['processor']}, {figures['core_count']} cores, Linux {figures['kernel']}). The "
+        "S3 server ran on the same machine. It waited 30 ms before each answer, and sent at most "
+        "90 MB/s over a connection and 800 MB/s in all when large files were read or written. In "
+        "the three loads of cached data and of files of 128 MiB it did not wait.")
+
+
+def table(figures, heads, cells):
+    head = "| | " + " | ".join(heads) + " |"
+    lines = [f"| {LOADS[load][1]} | " + " | ".join(cells(load)) + " |" for load in LOADS]
+    return "\n".join([filled(how(figures)), "", head, "|---" + "|---:" * len(heads) + "|", *lines])
+
+
+def short(figures):
+    """README's: Weft's figure, and how many times the speed of each peer that is."""
+    peers = peers_of(figures)
+    heads = ["Weft", *(f"Weft's speed / {PEERS[peer]}'s" for peer in peers)]
+    return table(figures, heads, lambda load: [
+        figure_cell(figures, load, "weft"),
+        *(ratio_cell(figures, load, peer, False) for peer in peers)])
+
+
+def full(figures):
+    """docs/mount.md: each peer's own figure, and the spread of the ratios."""
+    peers = peers_of(figures)
+    heads = ["Weft"]
+    for peer in peers:
+        heads += [PEERS[peer], f"Weft's speed / {PEERS[peer]}'s, smallest to largest"]
+    return table(figures, heads, lambda load: [figure_cell(figures, load, "weft"), *(
+        cell for peer in peers for cell in (figure_cell(figures, load, peer),
+                                            ratio_cell(figures, load, peer, True)))])
+
+
+PAGES = ((ROOT / "README.md", short), (ROOT / "docs/mount.md", full))
+
+
+def renewed(page, text):
+    """The page with this text between its marks."""
+    before, _, after = parts_of(page, BEGIN, END, NAME)
+    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+
+
+def main(words):
+    if len(words) == 1 and words[0] != "--check":
+        write_figures(figures_of(pathlib.Path(words[0])))
+    figures = read(FIGURES, NAME, "`scripts/readme-mount.py FOLDER` writes it")
+    for page, text in PAGES:
+        new = renewed(page, text(figures))
+        if words != ["--check"]:
+            page.write_text(new)
+        elif new != page.read_text():
+            sys.exit(f"{NAME}: the table of {page} is not that of {FIGURES}; "
+                     "`scripts/readme-mount.py` writes it")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        sys.exit(__doc__)
+    main(sys.argv[1:])

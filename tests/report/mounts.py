@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""What scripts/readme-mount.py makes of made-up runs of `weft bench mount`: the cells of both
+tables, how it says that a run was ended at the limit, which runs it refuses, and that it notices a
+table which does not say what the figures say. Usage: mounts.py FOLDER, which it fills."""
+
+import importlib.util
+import io
+import json
+import pathlib
+import sys
+from contextlib import redirect_stderr
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts/readme-mount.py"
+
+
+def script_in(folder):
+    """The script, with pages and figures in a folder of their own."""
+    sys.path.insert(0, str(SCRIPT.parent))
+    spec = importlib.util.spec_from_file_location("readme_mount", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    script.FIGURES = folder / "bucket-mount.json"
+    script.PAGES = ((folder / "README.md", script.short), (folder / "page.md", script.full))
+    for page, _ in script.PAGES:
+        page.write_text(f"before\n{script.BEGIN}\nbefore it\n{script.END}\nafter\n")
+    return script
+
+
+def run(load, peer, number, figure, **changes):
+    return {"load": load, "peer": peer, "round": number, "figure": figure, "is_cut": False,
+            "failure": None, **changes}
+
+
+def runs(script):
+    """Weft does each load at 400 to 600 MB/s, or in 4 to 6 s, and Mountpoint always at 250 MB/s, or
+    in 10 s. s3fs only lists, and never to the end. There is no rclone. Rounds come out of order."""
+    made = []
+    for load, (unit, _) in script.LOADS.items():
+        ours, theirs = ((4, 5, 6), 10) if unit == "s" else ((400, 500, 600), 250)
+        for number in (2, 0, 1):
+            made += [run(load, "weft", number, ours[number]),
+                     run(load, "mountpoint", number, theirs)]
+    return made + [run("list", "s3fs", number, 60, is_cut=True) for number in range(3)]
+
+
+def says(script, words):
+    """What it says when it ends with an error; None if it does not."""
+    try:
+        with redirect_stderr(io.StringIO()):
+            script.main(words)
+    except SystemExit as end:
+        return str(end.code)
+    return None
+
+
+def main(folder):
+    folder.mkdir(exist_ok=True)
+    script = script_in(folder)
+    made = runs(script)
+    (folder / "runs.json").write_text(json.dumps(made))
+    assert says(script, [str(folder)]) is None
+    readme, page = [page.read_text() for page, _ in script.PAGES]
+    for text in (readme, page):
+        assert text.startswith("before\n") and text.endswith("\nafter\n")
+        assert "before it" not in text and "Medians of 3 rounds" in text, text
+        prose = [line for line in text.splitlines() if not line.startswith("|")]
+        assert max(map(len, prose)) <= 100, text
+    assert "folder | 5 s | 2 | over 12 |\n" in readme, readme
+    assert "reading 1 GiB in order | 500 MB/s | 2 | - |\n" in readme, readme
+    assert "folder | 5 s | 10 s | 2 (1.67 to 2.5) | over 60 s | over 12 (10 to 15) |" in page, page
+    assert "in order | 500 MB/s | 250 MB/s | 2 (1.6 to 2.4) | - | - |\n" in page, page
+    assert "rclone" not in readme + page
+    assert says(script, ["--check"]) is None
+    script.PAGES[1][0].write_text(page.replace("1.6 to 2.4", "1.8 to 2.4"))
+    assert "is not that of" in says(script, ["--check"])
+    assert says(script, []) is None and script.PAGES[1][0].read_text() == page
+    (folder / "runs.json").write_text(json.dumps([*made, run("list", "rclone", 0, None)]))
+    assert "1 of 58 runs failed" in says(script, [str(folder)])
+    made = [one for one in made if (one["load"], one["peer"]) != ("write", "weft")]
+    (folder / "runs.json").write_text(json.dumps(made))
+    assert "Weft was not measured with write" in says(script, [str(folder)])
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))
