@@ -16,7 +16,7 @@ import pathlib
 import re
 import sys
 
-from readme_tables import filled, parts_of, read, size_name, summary_of
+from readme_tables import Tables, filled, read, size_name, summary_of
 
 NAME = "readme-hosts.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -73,13 +73,6 @@ def figures_of(summary):
     }
 
 
-def write_figures(figures):
-    """A row a line, so that a change can be read."""
-    rows = ",\n".join("  " + json.dumps(row) for row in figures["rows"])
-    head = json.dumps({**figures, "rows": []}, indent=1)
-    FIGURES.write_text(head.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n")
-
-
 def span(values, show):
     return f"{show(min(values))} to {show(max(values))}"
 
@@ -132,23 +125,13 @@ def full(figures):
 PAGES = ((ROOT / "README.md", short), (ROOT / "docs/between-nodes.md", full))
 
 
-def renewed(page, text):
-    """The page with this text between its marks."""
-    before, _, after = parts_of(page, BEGIN, END, NAME)
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
-
-
 def main(words):
+    tables = Tables(NAME, FIGURES, BEGIN, END)
     if len(words) == 1 and words[0] != "--check":
-        write_figures(figures_of(summary_of(pathlib.Path(words[0]), NAME)))
+        tables.write_figures(figures_of(summary_of(pathlib.Path(words[0]), NAME)))
     figures = read(FIGURES, NAME, "`make readme-hosts` writes it")
     for page, text in PAGES:
-        new = renewed(page, text(figures))
-        if words != ["--check"]:
-            page.write_text(new)
-        elif new != page.read_text():
-            sys.exit(f"{NAME}: the table of {page} is not that of {FIGURES}; "
-                     "`scripts/readme-hosts.py` writes it")
+        tables.put(page, text(figures), words == ["--check"])
 
 
 if __name__ == "__main__":

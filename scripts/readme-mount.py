@@ -18,7 +18,7 @@ import re
 import statistics
 import sys
 
-from readme_tables import filled, parts_of, read
+from readme_tables import Tables, filled, read
 
 NAME = "readme-mount.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -61,13 +61,6 @@ def figures_of(folder):
         sys.exit(f"{NAME}: Weft was not measured with {', '.join(missing)}")
     return {"processor": processor(), "core_count": os.cpu_count(),
             "kernel": platform.release(), "rows": list(rows.values())}
-
-
-def write_figures(figures):
-    """A row a line, so that a change can be read."""
-    rows = ",\n".join("  " + json.dumps(row) for row in figures["rows"])
-    head = json.dumps({**figures, "rows": []}, indent=1)
-    FIGURES.write_text(head.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n")
 
 
 def peers_of(figures):
@@ -153,23 +146,13 @@ def full(figures):
 PAGES = ((ROOT / "README.md", short), (ROOT / "docs/mount.md", full))
 
 
-def renewed(page, text):
-    """The page with this text between its marks."""
-    before, _, after = parts_of(page, BEGIN, END, NAME)
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
-
-
 def main(words):
+    tables = Tables(NAME, FIGURES, BEGIN, END)
     if len(words) == 1 and words[0] != "--check":
-        write_figures(figures_of(pathlib.Path(words[0])))
+        tables.write_figures(figures_of(pathlib.Path(words[0])))
     figures = read(FIGURES, NAME, "`scripts/readme-mount.py FOLDER` writes it")
     for page, text in PAGES:
-        new = renewed(page, text(figures))
-        if words != ["--check"]:
-            page.write_text(new)
-        elif new != page.read_text():
-            sys.exit(f"{NAME}: the table of {page} is not that of {FIGURES}; "
-                     "`scripts/readme-mount.py` writes it")
+        tables.put(page, text(figures), words == ["--check"])
 
 
 if __name__ == "__main__":

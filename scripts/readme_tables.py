@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What the scripts that write tables of measurements have in common: a comparison's summary, text
-between two marks of a page, lines no wider than the others."""
+"""What the scripts that write tables of measurements have in common: a comparison's summary, a file
+of figures and the tables that are written from it, text between two marks of a page, lines no wider
+than the others."""
 
 import json
+import pathlib
 import re
 import sys
 import textwrap
+from typing import NamedTuple
 
 COLUMNS = 100
 SCHEMA = 3
@@ -50,3 +53,27 @@ def summary_of(folder, script):
         sys.exit(f"{script}: {path} has schema {summary.get('schema')}, this script reads "
                  f"{SCHEMA}; `weft bench compare --render --out {folder}` writes it anew")
     return summary
+
+
+class Tables(NamedTuple):
+    """Tables between two marks of pages, written by a script from a file of figures."""
+    script: str
+    figures: pathlib.Path
+    begin: str
+    end: str
+
+    def write_figures(self, figures):
+        """A row a line, so that a change can be read."""
+        rows = ",\n".join("  " + json.dumps(row) for row in figures["rows"])
+        head = json.dumps({**figures, "rows": []}, indent=1)
+        self.figures.write_text(head.replace('"rows": []', f'"rows": [\n{rows}\n ]') + "\n")
+
+    def put(self, page, text, checks):
+        """This text between the marks of a page; if it only checks, ends where another is there."""
+        before, _, after = parts_of(page, self.begin, self.end, self.script)
+        new = f"{before}{self.begin}\n{text}\n{self.end}{after}"
+        if not checks:
+            page.write_text(new)
+        elif new != page.read_text():
+            sys.exit(f"{self.script}: the table of {page} is not that of {self.figures}; "
+                     f"`scripts/{self.script}` writes it")

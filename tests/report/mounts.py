@@ -3,28 +3,11 @@
 tables, how it says that a run was ended at the limit, which runs it refuses, and that it notices a
 table which does not say what the figures say. Usage: mounts.py FOLDER, which it fills."""
 
-import importlib.util
-import io
 import json
 import pathlib
 import sys
-from contextlib import redirect_stderr
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / "scripts/readme-mount.py"
-
-
-def script_in(folder):
-    """The script, with pages and figures in a folder of their own."""
-    sys.path.insert(0, str(SCRIPT.parent))
-    spec = importlib.util.spec_from_file_location("readme_mount", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    script.FIGURES = folder / "bucket-mount.json"
-    script.PAGES = ((folder / "README.md", script.short), (folder / "page.md", script.full))
-    for page, _ in script.PAGES:
-        page.write_text(f"before\n{script.BEGIN}\nbefore it\n{script.END}\nafter\n")
-    return script
+from tables import says, script_in
 
 
 def run(load, peer, number, figure, **changes):
@@ -44,26 +27,16 @@ def runs(script):
     return made + [run("list", "s3fs", number, 60, is_cut=True) for number in range(3)]
 
 
-def says(script, words):
-    """What it says when it ends with an error; None if it does not."""
-    try:
-        with redirect_stderr(io.StringIO()):
-            script.main(words)
-    except SystemExit as end:
-        return str(end.code)
-    return None
-
-
 def main(folder):
     folder.mkdir(exist_ok=True)
-    script = script_in(folder)
+    script = script_in(folder, "readme-mount.py")
     made = runs(script)
     (folder / "runs.json").write_text(json.dumps(made))
     assert says(script, [str(folder)]) is None
     readme, page = [page.read_text() for page, _ in script.PAGES]
     for text in (readme, page):
         assert text.startswith("before\n") and text.endswith("\nafter\n")
-        assert "before it" not in text and "Medians of 3 rounds" in text, text
+        assert "what stood there" not in text and "Medians of 3 rounds" in text, text
         prose = [line for line in text.splitlines() if not line.startswith("|")]
         assert max(map(len, prose)) <= 100, text
     assert "folder | 5 s | 2 | over 12 |\n" in readme, readme
