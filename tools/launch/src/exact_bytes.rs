@@ -4,8 +4,7 @@
 //! bytes in hexadecimal digits: `caf\xe9` is `{"hex":"636166e9"}`.
 //!
 //! Used by `agent_protocol.rs` for its fields, and by the doctor for variables that it hands to
-//! other hosts. Sources: path_resolution(7), environ(7); RFC 8259,
-//! section 8.1.
+//! other hosts. Sources: path_resolution(7), environ(7); RFC 8259, section 8.1.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;

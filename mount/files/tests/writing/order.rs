@@ -50,14 +50,18 @@ async fn pause(end: oneshot::Receiver<()>) {
     let _ = tokio::time::timeout(LIMIT, end).await;
 }
 
+/// The store answers the first request that begins an upload when the test says so.
+fn pause_begin(mount: &Mount) -> oneshot::Sender<()> {
+    let (end, ended) = oneshot::channel();
+    let mut faults = mount.store.faults();
+    faults.before(Operation::Begin, 0, pause(ended));
+    end
+}
+
 #[test]
 fn program_writes_on_while_the_store_is_asked_to_begin_an_upload() {
     let mount = Mount::new();
-    let (end, ended) = oneshot::channel();
-    mount
-        .store
-        .faults()
-        .before(Operation::Begin, 0, pause(ended));
+    let end = pause_begin(&mount);
     let body = body(30);
     let handle = mount.create("f");
     write_all(&mount, handle, &body);
@@ -71,12 +75,8 @@ fn program_writes_on_while_the_store_is_asked_to_begin_an_upload() {
 #[test]
 fn parts_leave_when_the_upload_has_begun_though_nothing_more_is_written() {
     let mount = Mount::new();
-    let (end, ended) = oneshot::channel();
+    let end = pause_begin(&mount);
     let (sent, is_sent) = oneshot::channel();
-    mount
-        .store
-        .faults()
-        .before(Operation::Begin, 0, pause(ended));
     mount.store.faults().before(Operation::Send, 1, async move {
         let _ = sent.send(());
     });
@@ -93,11 +93,7 @@ fn parts_leave_when_the_upload_has_begun_though_nothing_more_is_written() {
 #[test]
 fn upload_that_begins_too_late_is_given_up() {
     let mount = Mount::new();
-    let (end, ended) = oneshot::channel();
-    mount
-        .store
-        .faults()
-        .before(Operation::Begin, 0, pause(ended));
+    let end = pause_begin(&mount);
     let handle = mount.create("f");
     write_all(&mount, handle, &body(9));
     mount.resize("f", 5);
@@ -113,11 +109,7 @@ fn upload_that_begins_too_late_is_given_up() {
 #[test]
 fn file_that_is_cut_while_its_upload_begins_is_published() {
     let mount = Mount::new();
-    let (end, ended) = oneshot::channel();
-    mount
-        .store
-        .faults()
-        .before(Operation::Begin, 0, pause(ended));
+    let end = pause_begin(&mount);
     let handle = mount.create("f");
     write_all(&mount, handle, &body(9));
     mount.cut(handle);
@@ -149,11 +141,7 @@ fn file_that_is_written_anew_and_stays_small_is_one_request() {
 #[test]
 fn close_asks_again_where_the_store_refused_while_the_program_wrote() {
     let mount = Mount::new();
-    let (end, ended) = oneshot::channel();
-    mount
-        .store
-        .faults()
-        .before(Operation::Begin, 0, pause(ended));
+    let end = pause_begin(&mount);
     mount
         .store
         .faults()
