@@ -33,8 +33,8 @@ use self::core::Core;
 use self::shared_arrivals::SharedArrivals;
 use self::watches::Watches;
 
-/// How long a closing endpoint waits for room without finding any, and in all. Chosen: as the srd
-/// route does.
+/// How long a closing endpoint waits while it finds no room, and how long in all. Chosen: as the
+/// srd route does.
 const LINGER_SILENT: Duration = Duration::from_millis(200);
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -45,7 +45,7 @@ pub(crate) struct Endpoint<P> {
     /// Opened by `enable`.
     pub(crate) route: Option<P>,
     pub(crate) core: Core,
-    /// Matches the messages, if we do not.
+    /// Matches the messages, if this endpoint does not do so itself.
     pub(crate) shared: Option<Box<SharedReceives>>,
     watches: Watches,
     /// Queues that sleep on the transport.
@@ -68,8 +68,8 @@ impl<P: Route> Endpoint<P> {
         }
     }
 
-    /// Learns what the user calls an address, and that its first name is `first`. Nothing is
-    /// learned before the endpoint is enabled; enabling catches up.
+    /// Notes the number that the user has for an address; `first` is the first number for that
+    /// address. Before the endpoint is enabled this does nothing; enabling catches up.
     pub(crate) fn learn(&mut self, name: FiAddr, address: SocketAddr, first: FiAddr) {
         let Some(route) = &mut self.route else { return };
         let (remote, new) = self.core.remotes.at(address);
@@ -81,7 +81,8 @@ impl<P: Route> Endpoint<P> {
         self.core.remotes.set_name(name, remote, first);
     }
 
-    /// Has a remote watched, so that what waits for it does not wait for the dead. Fast path.
+    /// Has the route watch a remote, so that operations that wait for it fail if it dies. Fast
+    /// path.
     #[inline(always)]
     pub(crate) fn watch(&mut self, remote: RemoteId) {
         if self.core.remotes.start_watching(remote)
@@ -130,8 +131,8 @@ impl<P: Route> Endpoint<P> {
         }
     }
 
-    /// Posts a send behind those that wait, or queues it, where the user's name leads straight to
-    /// no remote.
+    /// Posts or queues a send behind those that wait, if the user's number does not lead straight
+    /// to a remote.
     #[cold]
     #[inline(never)]
     fn send_behind(
@@ -148,7 +149,7 @@ impl<P: Route> Endpoint<P> {
         self.send_later(completions, remote, posting, payload)
     }
 
-    /// Queues a send whose route has no room, and posts what it can by now.
+    /// Queues a send whose route has no room, and posts queued sends that have room by now.
     #[cold]
     #[inline(never)]
     fn send_later(
@@ -169,8 +170,9 @@ impl<P: Route> Endpoint<P> {
         Ok(())
     }
 
-    /// Posts an inject that is longer than every route takes, once it leaves at once: who injects
-    /// may compute next. Where that cannot be told, or takes long, it is queued as a copy.
+    /// Posts an inject that is longer than every route takes, as soon as all of it can leave at
+    /// once: the program may compute next, and then nobody would send the rest. If the route cannot
+    /// tell when, or it takes long, the inject is queued as a copy.
     ///
     /// # Errors
     /// As for [`crate::EndpointCalls::inject`].
@@ -200,8 +202,9 @@ impl<P: Route> Endpoint<P> {
         self.send_later(completions, remote, posting, payload)
     }
 
-    /// Posts what waits before the endpoint is closed, for a short while, since the user was told
-    /// that it is sent. Not in a child of fork(2): its parent posts the same. Slow path.
+    /// Before the endpoint is closed: tries for a short while to post the queued sends, since the
+    /// user was told that they are sent. Not in a child of fork(2), whose parent posts the same.
+    /// Slow path.
     pub(crate) fn linger(&mut self, objects: &mut SharedObjects) {
         let is_ours = self.process == std::process::id() && self.shared.is_none();
         let start = Instant::now();
@@ -254,8 +257,8 @@ impl<P: Route> Endpoint<P> {
         Ok(())
     }
 
-    /// Ends a receive with the earliest unexpected message that it matches, or posts it. Apart from
-    /// [`Self::receive`], so that looking for a message takes no registers where there is none.
+    /// Ends a receive with the earliest unexpected message that it matches, or posts it. Separate
+    /// from [`Self::receive`], which needs fewer registers in this way when no message is there.
     #[inline(never)]
     fn receive_unexpected(
         &mut self,
@@ -323,7 +326,7 @@ impl<P: Route> Endpoint<P> {
             self.progress(objects);
         }
         let is_claimed = matches!(special, flags::CLAIM | CLAIM_AND_DISCARD);
-        // What was claimed is found by its context, whoever sent it.
+        // A claimed message is found by its context, whoever sent it.
         let want = if is_claimed {
             Want {
                 source: None,
@@ -363,7 +366,8 @@ impl<P: Route> Endpoint<P> {
 
 /// Progress and sleep.
 impl<P: Route> Endpoint<P> {
-    /// Lets a round of progress pass, if there is nothing to do in it; else says false. Fast path.
+    /// Ends a round of progress and returns true if there is nothing to do in it; else returns
+    /// false. Fast path.
     #[inline(always)]
     pub(crate) fn pass(&mut self) -> bool {
         let Some(route) = &mut self.route else {
@@ -376,7 +380,8 @@ impl<P: Route> Endpoint<P> {
         true
     }
 
-    /// Moves all that can move without waiting; answers how many events there were.
+    /// One round of progress: does all that can be done without waiting. Returns how many events
+    /// there were.
     #[inline(always)]
     pub(crate) fn progress(&mut self, objects: &mut SharedObjects) -> usize {
         if self.pass() {

@@ -3,13 +3,17 @@
 //! route of the list that reaches it. One matching, one address vector and one completion queue
 //! stand above all.
 //!
-//! The list is itself a route to the endpoint, which does not know how many there are. Its first
-//! route is looked at in each round of progress, the others by turns (turn.rs), since looking at
-//! them costs system calls. Each remote has one route for as long as the endpoint lives, so that
-//! order between two processes holds; only a route that turns a remote away hands it to the next
-//! one (rerouted.rs). Messages of all routes meet in the endpoint's matching, each exactly once.
-//! owner.rs stands between a route and the endpoint, sleep.rs wakes who sleeps on all of them. The
-//! idea is that of libfabric's fi_peer(3), built in instead of linked at run time.
+//! To the endpoint the list is itself a route; the endpoint does not know how many routes there
+//! are. Each round of progress looks at the first route. It looks at the others less often
+//! (turn.rs), since looking at them costs system calls.
+//!
+//! Each remote has one route for as long as the endpoint lives, which keeps the order of messages
+//! between two processes. There is one exception: a route that cannot reach a remote hands it to
+//! the next route (rerouted.rs). Messages of all routes meet in the endpoint's matching, each
+//! exactly once.
+//!
+//! owner.rs stands between a route and the endpoint; sleep.rs wakes a thread that sleeps on all
+//! routes. The idea is that of libfabric's fi_peer(3), built in instead of linked at run time.
 
 use std::net::SocketAddr;
 
@@ -45,7 +49,7 @@ pub struct Routes<F, O> {
     others: Vec<O>,
     routing: Routing,
     turn: Turn,
-    /// All descriptors, if there are other routes.
+    /// The descriptors of all routes, if there is more than one route.
     wait_set: Option<WaitSet>,
     report: fn(&str),
     way_out: &'static str,
@@ -74,13 +78,14 @@ impl<F: Route, O: Route> Routes<F, O> {
                 self.turn.now();
                 self.others[usize::from(index)].post_send(op, payload)
             }
-            // Order: what was given back comes first, with the next progress.
+            // Keeps the order: the sends that a route gave back are posted first, by the next
+            // progress.
             RouteTo::Rerouted(_) => Err(PostError::Busy),
             RouteTo::First | RouteTo::Nowhere => Err(self.unreachable(op.remote)),
         }
     }
 
-    /// Tells once why a remote gets nothing.
+    /// Reports once why messages to a remote cannot be sent.
     #[cold]
     fn unreachable(&mut self, remote: RemoteId) -> PostError {
         if !std::mem::replace(&mut self.told_unreachable, true) {
@@ -133,7 +138,7 @@ impl<F: Route, O: Route> Routes<F, O> {
         count
     }
 
-    /// Sends what a route gave back over those that follow it.
+    /// Posts the sends that a route gave back to the routes that follow it in the list.
     #[cold]
     fn post_rerouted<W: Owner>(&mut self, owner: &mut W) {
         self.turn.now();
@@ -142,8 +147,8 @@ impl<F: Route, O: Route> Routes<F, O> {
         }
     }
 
-    /// Has all routes know the same remotes under the same ids, and begins to use those that are
-    /// chosen. `by`: the route that knows already.
+    /// Tells all routes of new remotes, under the same ids, and begins to use the route of each.
+    /// `by` is the route that brought the news, and knows it already.
     #[cold]
     fn share(&mut self, by: usize) {
         for news in std::mem::take(&mut self.routing.news) {
@@ -178,7 +183,7 @@ impl<F: Route, O: Route> Routes<F, O> {
         }
     }
 
-    /// Where an offer or receipt of another route than the first came from.
+    /// The route with this number, from which an offer or a receipt came; `None` for the first.
     fn other_of(&mut self, number: usize) -> Option<&mut O> {
         let other = self.others.get_mut(number.checked_sub(1)?)?;
         self.turn.now();
@@ -315,7 +320,7 @@ impl<F: Route, O: Route> Route for Routes<F, O> {
                 other.watch(remote, on);
                 self.turn.now();
             }
-            // The first route knows best that nobody is there.
+            // No route leads there: the first route reports that nobody is there.
             None => self.first.watch(remote, on),
         }
     }

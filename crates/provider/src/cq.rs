@@ -37,7 +37,7 @@ pub struct Queue<L> {
     api_version: u32,
     /// Blocking reads wait for a number of entries (FI_CQ_COND_THRESHOLD).
     threshold: bool,
-    /// Of the wait set that it was opened with.
+    /// The wait set with which it was opened.
     set: Membership,
     /// Poll sets that ask it.
     polls: Dependents,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn open<L: Lock>(
     FI_SUCCESS
 }
 
-/// The table for entries of a format; `None` for one that there is not.
+/// The table of functions for entries of this format; `None` if there is no such format.
 fn ops_of<L: Lock>(format: u32) -> Option<&'static FiOpsCq> {
     Some(match format {
         FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => L::queue::<FiCqEntry>(),

@@ -101,7 +101,8 @@ pub unsafe fn send_pieces<L: Lock>(
     long_code(payload.and_then(|payload| send_payload(endpoint, to, &send, &payload)))
 }
 
-/// Sends what most callers do not: once for all of them.
+/// The rest of [`send_pieces`], which is rare: not inlined, so that its code exists once and not
+/// in each caller.
 #[inline(never)]
 fn send_payload<L: Lock>(
     endpoint: &Endpoint<L>,
@@ -128,7 +129,7 @@ pub unsafe fn receive_pieces<L: Lock>(
     long_code(buffer.and_then(|buffer| receive_buffer(endpoint, &receive, buffer)))
 }
 
-/// Receives as most callers do not: once for all of them.
+/// The rest of [`receive_pieces`], which is rare: not inlined, as [`send_payload`].
 #[inline(never)]
 fn receive_buffer<L: Lock>(
     endpoint: &Endpoint<L>,
@@ -154,10 +155,10 @@ pub unsafe fn one(piece: Piece) -> UserBuffer {
     unsafe { UserBuffer::from_raw(piece.base.cast_mut().cast(), piece.length_bytes) }
 }
 
-/// Several pieces as a buffer. Fast path if it is one.
+/// Several pieces as a buffer. Fast path if there is one piece.
 ///
 /// # Errors
-/// [`Error::Invalid`] for too many, or a null list.
+/// [`Error::Invalid`] for too many pieces, or a null list.
 ///
 /// # Safety
 /// As for [`UserBuffer::from_raw`], for each of `count` pieces at `pieces`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The transport as a whole: it alone sees all rooms, and hands each what it needs. Here are how it
-//! is opened and closed, and its face as a route (`Peer`, `Route`, `Sleep`, `DirectAccess`), which
-//! only passes each call on.
+//! The transport as a whole: only this module uses all parts of the crate, and it gives each part
+//! what that part needs. Here are opening and closing, and the traits of a route (`Peer`, `Route`,
+//! `Sleep`, `DirectAccess`), whose calls are only passed on.
 //!
 //! - [`traffic`]: one round of progress; [`loss`]: the end of a remote
 //! - [`published`]: what tools see of it
@@ -60,8 +60,8 @@ pub struct Transport {
 
 /// Opening, and who is there.
 impl Transport {
-    /// Opens the route: makes the region and the sockets under which others find it. Setup; no
-    /// threads, no signal handlers, nothing in the file system.
+    /// Opens the route: makes the region, and the sockets by which remotes find it. Setup; starts
+    /// no threads, installs no signal handlers, and leaves nothing in the file system.
     ///
     /// # Errors
     /// [`OpenError`], each variant as its name says.
@@ -160,8 +160,8 @@ impl Transport {
 
 /// Sending.
 impl Transport {
-    /// A message that takes several cells, or one of which it is not known whether it is free, if
-    /// it is of the kind that most are; else as all others.
+    /// Sends a message that takes several cells, or for which it is not known whether a cell is
+    /// free. First the way of most messages, `send_run`; if that fails, the way of all others.
     #[inline(never)]
     fn post_run(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         let Traffic {
@@ -268,7 +268,7 @@ impl Peer for Transport {
 
 #[cfg(test)]
 impl Transport {
-    /// As if the ranks of the node needed more processors than there are, or not.
+    /// For tests: sets whether the ranks of the node share processors.
     fn set_shares_cores(&mut self, shares_cores: bool) {
         let own = &mut self.traffic.contacts.own;
         own.set_node(Node {
@@ -279,9 +279,9 @@ impl Transport {
 }
 
 impl Drop for Transport {
-    /// Says goodbye, so that nobody waits for us and our slots are free again. The region is closed
-    /// after that: whoever sees it closed frees our slot, and a goodbye would then be written into
-    /// the lane of whoever claimed it next.
+    /// Says goodbye to all remotes, so that nobody waits for us and our slots are free again. Only
+    /// then is the region closed: a remote that sees it closed frees our slot, and a later goodbye
+    /// would be written into the lane of the process that claimed the slot next.
     fn drop(&mut self) {
         let Traffic {
             contacts, fetches, ..
@@ -358,7 +358,7 @@ impl Sleep for Transport {
         if is_busy || !self.sleeper.begin(contacts) {
             return false;
         }
-        // Whoever refuses a lane rings once, perhaps before the bell was silenced.
+        // A remote that refuses a lane rings once, perhaps before the bell was silenced.
         contacts.hear_refusals(sends.remotes());
         let has_news = contacts.agenda.count() > 0;
         if has_news {

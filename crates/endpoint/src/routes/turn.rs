@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How often the routes after the first are looked at: asking the kernel costs as much as fifty
-//! rounds of shared memory, so a network on which nothing happens must not slow local messages
-//! down.
+//! How often a round of progress looks at the routes after the first one. Such a look asks the
+//! kernel, which costs as much as fifty rounds of shared memory. So a network on which nothing
+//! happens must not slow local messages down.
 //!
-//! Asked by routes.rs in every round of progress.
+//! routes.rs asks in every round of progress.
 
-/// Looks without an event before the rounds between looks double. Chosen: a round trip of a fast
-/// network is some tens of looks, so a process that only waits for an answer looks in every round.
+/// After so many looks that brought nothing, the number of rounds between two looks doubles.
+/// Chosen: a round trip of a fast network takes some tens of looks, so a process that only waits
+/// for an answer looks in every round.
 const PATIENCE_LOOKS: u32 = 64;
-/// The most rounds between looks. Chosen: an empty round of shared memory takes 8 to 10 ns, so that
-/// this is what a look costs, and looking takes at most half of the time.
+/// The most rounds from one look to the next. Chosen: an empty round of shared memory takes 8 to 10
+/// ns. So many rounds take as long as one look, and looking takes at most half of the time.
 const LONGEST_ROUNDS: u32 = 32;
 
-/// The same while no remote is known that these routes lead to: they bring nothing but first
-/// contacts then. Chosen: looking costs a tenth of a round, and a process that makes progress only
-/// now and then is still found soon.
+/// As [`LONGEST_ROUNDS`], while no known remote is reached by these routes: then they can bring
+/// only first contacts. Chosen: looking costs a tenth of a round, and other processes still reach
+/// soon a process that seldom makes progress.
 const LONGEST_ROUNDS_UNUSED: u32 = 256;
 
-/// Looks without an event of the first route after which nothing of it is waited for, as far as can
-/// be told. Chosen: some twenty round trips of a network.
+/// After so many looks during which the first route brought nothing, the process probably waits for
+/// nothing from that route. Chosen: some twenty round trips of a network.
 const UNDISTURBED_LOOKS: u32 = 64;
 
-/// Whose turn it is.
+/// When the next look at the routes after the first one is due.
 #[derive(Debug)]
 pub(super) struct Turn {
     /// Rounds until the next look.
@@ -68,8 +69,8 @@ impl Turn {
         self.undisturbed_looks = 0;
     }
 
-    /// Whether the first route has brought nothing for a while: then a look may last, since nobody
-    /// is kept waiting.
+    /// Whether the first route has brought nothing for a while: then a look may take longer, since
+    /// no local message waits for its end.
     #[inline]
     pub(super) fn is_undisturbed(&self) -> bool {
         self.undisturbed_looks >= UNDISTURBED_LOOKS
@@ -96,7 +97,7 @@ impl Turn {
         self.left_rounds = self.pause_rounds;
     }
 
-    /// Something was started: look in the next round.
+    /// An operation was started on one of these routes: look in the next round.
     #[inline(always)]
     pub(super) fn now(&mut self) {
         (self.left_rounds, self.pause_rounds, self.empty_looks) = (1, 1, 0);

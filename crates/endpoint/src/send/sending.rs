@@ -41,7 +41,7 @@ impl Posting {
         }
     }
 
-    /// What the user hears.
+    /// What the user is told when the send ends.
     #[inline(always)]
     fn ending(&self) -> Ending {
         if self.silent {
@@ -57,8 +57,8 @@ impl Posting {
         self.silent || self.flags & flags::INJECT != 0
     }
 
-    /// Whether it is complete as soon as its payload is copied: nothing was said of when, or that
-    /// its buffer counts.
+    /// Whether it is complete as soon as its payload is copied: the user asked for no level, or
+    /// only wants the buffer back.
     fn ends_when_copied(&self) -> bool {
         matches!(
             self.level(),
@@ -67,10 +67,12 @@ impl Posting {
     }
 }
 
-/// How often in a row a long inject is put off (-FI_EAGAIN of libfabric) where it is to leave soon,
-/// before it is queued. Chosen: about a millisecond of calls of progress. A program
-/// that injects may compute next, and then nobody posts what is queued; nor may a remote that
-/// computes keep a sender for long (MPI-4.1 section 3.7).
+/// How often in a row the user is asked to call again (-FI_EAGAIN) with a long inject that can
+/// leave soon, before the inject is queued. Chosen: about a millisecond of calls of progress.
+///
+/// Why not queue it at once: a program that injects may compute next, and then nobody posts what is
+/// queued. Why not ask for ever: a remote that computes must not hold a sender up for long (MPI-4.1
+/// section 3.7).
 const PUT_OFF_LIMIT: u32 = 1000;
 
 /// A send that its transport has not finished.
@@ -79,7 +81,7 @@ struct PendingSend {
     class: Class,
     context: usize,
     ending: Ending,
-    /// What its transport reads, if not the user's buffer.
+    /// The copy that the transport reads, if it does not read the user's buffer.
     _copy: Option<Scratch>,
 }
 
@@ -90,7 +92,7 @@ pub(crate) struct Sending {
     pending: Slab<PendingSend>,
     /// Sends that found no room.
     backlog: Backlog,
-    /// Where their copies lie while they are posted; taken at the first one.
+    /// Memory for the copies of queued sends while they are posted; allocated for the first one.
     scratch: Option<Scratch>,
     /// How often in a row a long inject was put off, and how many sends there were before.
     put_off: (u32, u64),
@@ -147,8 +149,8 @@ impl Sending {
         Ok(())
     }
 
-    /// Whether the user is to come again with a long inject that could leave soon: not too often in
-    /// a row. Slow path.
+    /// Whether to ask the user to call again with a long inject that can leave soon; false if that
+    /// was asked too often in a row. Slow path.
     pub(crate) fn puts_off(&mut self) -> bool {
         let sent_count = self.reports.counts.sent_count;
         let count = match self.put_off {
@@ -159,11 +161,11 @@ impl Sending {
         count <= PUT_OFF_LIMIT
     }
 
-    /// Queues a send whose route has no room, or for whose remote others wait. Slow path.
+    /// Queues a send whose route has no room, or to whose remote other sends wait. Slow path.
     ///
     /// # Errors
-    /// [`Error::Again`] when as many wait as may: make progress and call again; [`Error::TooLong`]
-    /// beyond the limit of messages.
+    /// [`Error::Again`] if the queue is full: make progress and call again. [`Error::TooLong`] if
+    /// the message is longer than a message may be.
     pub(crate) fn queue(
         &mut self,
         remotes: &mut Remotes,
@@ -217,12 +219,12 @@ impl Sending {
         Ok(())
     }
 
-    /// Whether one more send of so many bytes to be copied may wait.
+    /// Whether the queue has room for one more send with a copy of this length.
     pub(crate) fn has_room(&self, remote: RemoteId, copied_bytes: usize) -> bool {
         self.backlog.has_room(remote, copied_bytes)
     }
 
-    /// Queues what was found to have room.
+    /// Queues a send for which the queue was found to have room.
     pub(crate) fn push(&mut self, remotes: &mut Remotes, queued: Queued) {
         let remote = queued.op.remote;
         if !self.backlog.holds(remote) {
@@ -231,7 +233,7 @@ impl Sending {
         self.backlog.push(queued);
     }
 
-    /// Posts what waits, for every remote, as far as there is room; answers how many sends went.
+    /// Posts queued sends to every remote as far as there is room; returns how many were posted.
     pub(crate) fn post_queued<P: Peer>(
         &mut self,
         route: &mut P,
@@ -248,7 +250,7 @@ impl Sending {
         sent_count
     }
 
-    /// The same for one remote.
+    /// As [`Self::post_queued`], to one remote.
     pub(crate) fn post_queued_to<P: Peer>(
         &mut self,
         route: &mut P,
@@ -301,7 +303,7 @@ impl Sending {
                     Payload::Kept(copy, _) => Some(copy),
                     Payload::Copied(_) | Payload::Lent(_) => None,
                 };
-                // A short copy that was told goes under the name of nobody.
+                // The user was told already that a short copy is complete: nobody waits for it.
                 if ending != Ending::Told || copy.is_some() {
                     self.pending.insert(PendingSend {
                         remote,
@@ -318,7 +320,7 @@ impl Sending {
         }
     }
 
-    /// Tells that a queued send failed, if somebody waits to hear of it.
+    /// Reports that a queued send failed, if the user was not told that it is complete.
     #[cold]
     fn fail(&mut self, completions: &mut Completions, queued: &Queued, error: Error) {
         if queued.ending != Ending::Told {
@@ -350,8 +352,8 @@ impl Sending {
         }
     }
 
-    /// A remote is gone, and with it all that waits for it. What was told to be complete is
-    /// dropped, as on its way.
+    /// A remote is lost: all sends queued for it fail. Sends that were reported as complete are
+    /// dropped without a word, as if they had been lost on their way.
     #[cold]
     pub(crate) fn remote_lost(
         &mut self,
@@ -409,7 +411,8 @@ impl Sending {
         !self.backlog.is_empty()
     }
 
-    /// Whether a sleeper on the transport's descriptor is woken when what waits has room.
+    /// Whether the transport's descriptor wakes a sleeper as soon as there is room for all queued
+    /// sends.
     pub(crate) fn wakes_for_room<P: Route>(&self, route: &P) -> bool {
         let mut waiting = self.backlog.active().iter();
         waiting.all(|&remote| route.wakes_for_room(remote))

@@ -14,15 +14,15 @@ use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
 use crate::pool::Stretch;
 use crate::sync::Ordering;
 
-/// Cells the consumer takes before it tells the producer. Chosen: a quarter lane, so that the
-/// producer never runs dry while the line with the count changes hands rarely.
+/// Cells that the consumer takes before it publishes its count. Chosen: a quarter of a lane. So the
+/// producer always finds room, and the cache line of the count rarely moves to the other processor.
 const PUBLISH_CELLS: u64 = (LANE_CELLS as u64).div_ceil(4);
 
-/// Data bytes the consumer takes before it tells the producer. Chosen: a quarter of the
-/// area that every lane has.
+/// Data bytes that the consumer takes before it publishes its count. Chosen: a quarter of the data
+/// area that every lane may use.
 const PUBLISH_BYTES: u32 = LANE_NARROW_BYTES as u32 / 4;
 
-/// The reading end, in the receiver's process.
+/// The reading end of a lane, in the receiver's process.
 #[derive(Debug)]
 pub struct Consumer {
     lane: Lane,
@@ -32,8 +32,8 @@ pub struct Consumer {
     bytes_unpublished: u32,
 }
 
-/// One message at the front of a lane, as its sender claims it. Each word is to be read once: a
-/// remote that writes on meanwhile would make a second look see something else.
+/// One message at the front of a lane, unchecked, as its sender wrote it. Read each word only once:
+/// if the remote goes on writing, a second reading could give something else.
 #[derive(Debug)]
 pub struct Arrival<'a> {
     /// Kind, flags and length.
@@ -115,8 +115,8 @@ impl Consumer {
         }
     }
 
-    /// Reads again what a producer of ours has pushed and its receiver has not taken, for when it
-    /// takes nothing more. Slow path.
+    /// For a receiver that takes nothing more: a reading end over the messages that our producer
+    /// has pushed and the receiver has not taken. Slow path.
     pub fn of_untaken(producer: &mut Producer) -> Self {
         producer.look();
         let (lane, consumed) = (producer.lane.again(), producer.consumed);
@@ -146,8 +146,8 @@ impl Consumer {
 
     /// Whether there is a message at the front. One load. Fast path.
     ///
-    /// The lines after the front are fetched meanwhile: a message of several cells is then here as
-    /// soon as its mark is.
+    /// Meanwhile the processor prefetches the lines after the front, so that a message of several
+    /// cells is in the cache as soon as its mark is.
     #[inline(always)]
     pub fn has_message(&self) -> bool {
         let next = self.cursor.index();
@@ -155,7 +155,7 @@ impl Consumer {
         lap_of(self.lane.cell(next).mark.load(Ordering::Relaxed)) == self.cursor.lap()
     }
 
-    /// Lets go of the message at the front; `data_bytes` of the data area went with it. Fast path.
+    /// Frees the message at the front, which used `data_bytes` of the data area. Fast path.
     #[inline(always)]
     pub fn advance(&mut self, data_bytes: u32) {
         self.consumed += 1;
@@ -168,7 +168,7 @@ impl Consumer {
         }
     }
 
-    /// Lets go of the inline message at the front, of this length. Fast path.
+    /// Frees the inline message at the front, of this length. Fast path.
     #[inline(always)]
     pub fn advance_inline(&mut self, length_bytes: u32) {
         let cells = cells_of(length_bytes as usize);
@@ -179,8 +179,8 @@ impl Consumer {
         }
     }
 
-    /// Tells the producer how far we are, if it does not know; called when the lane has run empty.
-    /// Fast path.
+    /// Publishes the count of cells taken, if it has changed; called when the lane is empty. Fast
+    /// path.
     #[inline(always)]
     pub fn settle(&mut self) {
         if self.published != self.consumed {
@@ -201,11 +201,12 @@ impl Consumer {
         crash_point!(21, "take: the sender is told");
     }
 
-    /// Says whether we poll this lane, so that the producer knows whether to ring.
+    /// Publishes whether we poll this lane, so that the producer knows whether to ring the
+    /// doorbell.
     ///
-    /// After `set_polled(false)` a producer that had already looked may push once more without
-    /// ringing: look at the lane again a little later, or put a barrier on every processor in
-    /// between.
+    /// After `set_polled(false)` a producer that read the old value may push one more message
+    /// without ringing. So look at the lane once more a little later, or put a barrier on every
+    /// processor in between (membarrier(2)).
     pub fn set_polled(&mut self, polled: bool) {
         self.lane
             .control()
@@ -221,12 +222,13 @@ impl Consumer {
             .store(u64::from(non_temporal), Ordering::Relaxed);
     }
 
-    /// Tells the producer how both are to copy long messages while traffic is bidirectional.
+    /// Tells the producer how both processes should copy long messages while traffic is
+    /// bidirectional.
     pub fn set_advice(&mut self, word: u64) {
         self.lane.control().advice.store(word, Ordering::Relaxed);
     }
 
-    /// Publishes a count of cells that this end did not consume, as a receiver that is not ours
+    /// For tests: publishes a count of cells that this end did not take, as a faulty receiver
     /// might.
     #[cfg(test)]
     pub(crate) fn claim(&self, consumed: u64) {
@@ -236,7 +238,8 @@ impl Consumer {
             .store(consumed, Ordering::Relaxed);
     }
 
-    /// Makes the lane new for the next sender. Only after its slot's claimant is known to be gone.
+    /// Resets the lane for the next sender. Call it only when the process that claimed the slot is
+    /// known to be gone.
     pub fn reset(&mut self) {
         self.lane.reset();
         *self = Self::over(self.lane.again());

@@ -17,12 +17,12 @@ use crate::layout::LANE_CELLS;
 use crate::pool::OwnChunk;
 use crate::sync::Ordering;
 
-/// Payload from here on is written with non-temporal stores if the receiver says that it reads it
-/// faster so. Chosen: below, the payload is in the reader's cache before the fence of such stores
-/// is done.
+/// Payload of this length or more is written with non-temporal stores, if the receiver found that
+/// it reads such payload faster. Chosen: shorter payload is in the reader's cache before the fence
+/// of such stores is done.
 const NON_TEMPORAL_BYTES: usize = 6 * 1024;
 
-/// The writing end, in the sender's process.
+/// The writing end of a lane, in the sender's process.
 #[derive(Debug)]
 pub struct Producer {
     pub(super) lane: Lane,
@@ -50,7 +50,7 @@ impl Producer {
         }
     }
 
-    /// Whether a cell is known to be free without a look at what the consumer has taken. Fast path.
+    /// Whether a cell is known to be free without reading the consumer's count. Fast path.
     #[inline(always)]
     pub fn knows_of_room(&self) -> bool {
         self.produced - self.consumed < LANE_CELLS as u64
@@ -92,12 +92,12 @@ impl Producer {
         Ok(())
     }
 
-    /// As [`Self::push_inline`], for payload that goes on in the cells that follow: one stretch of
-    /// lines. Fast path.
+    /// As [`Self::push_inline`], for payload that goes on in the following cells, without a gap.
+    /// Fast path.
     ///
     /// # Errors
     /// [`Full`] if there is no room before the lane's last cell, or if the payload cannot lie in
-    /// cells: what a cell holds of it looks like a mark of the next lap. The data area may have
+    /// cells, since a part of it looks like a mark of the next lap. The data area may still have
     /// room.
     ///
     /// # Panics
@@ -124,8 +124,8 @@ impl Producer {
         // reads none of them before the first one's mark is published, and has taken what was here.
         let target = unsafe { self.lane.inline_target(next, length_bytes) };
         let (mut first, mut others) = target.split_at(CELL_PAYLOAD_BYTES);
-        // The first cell last, in one go: the consumer looks at it all the time, and would fetch
-        // its line back meanwhile.
+        // The first cell is written last, in one go: the consumer reads it all the time, and would
+        // take the cache line away between two writes.
         payload.drain(CELL_PAYLOAD_BYTES, &mut others);
         if self.misleads(cells) {
             return Err(Full);
@@ -144,8 +144,9 @@ impl Producer {
         Ok(())
     }
 
-    /// Whether a cell of a run, when the consumer comes to it in the next lap, would look like a
-    /// new one. Then the cells are made to look old in this lap too.
+    /// Whether payload in a cell of a run looks like a mark of the next lap, so that the consumer
+    /// would take the cell for a new one when it comes there. If so, this overwrites the marks of
+    /// all these cells, so that they look old in this lap too.
     #[inline(always)]
     fn misleads(&self, cells: usize) -> bool {
         let soon = next_lap(self.cursor.lap());
@@ -190,7 +191,7 @@ impl Producer {
         let (offset_bytes, length_bytes) = (bytes.start, bytes.len());
         self.make_room(1)?;
         let start = self.make_data_room(length_bytes)?;
-        // What the receiver has found out about long payload.
+        // The receiver has found out whether it reads long payload faster so.
         let wants_non_temporal = || self.lane.control().non_temporal.load(Ordering::Relaxed) != 0;
         // SAFETY: make_data_room gave a stretch inside the area that no cell in flight refers to.
         let mut target = unsafe { BytesViewMut::from_raw(self.lane.data.add(start), length_bytes) };
@@ -239,8 +240,8 @@ impl Producer {
         self.lane.control().polled.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether so many cells can be pushed now with so much payload in all, wherever that goes.
-    /// Reads a shared line: slow path.
+    /// Whether there is room now for this many cells with this much payload in all, wherever the
+    /// payload goes. Reads a shared line: slow path.
     pub fn has_room(&mut self, cells: usize, payload_bytes: usize) -> bool {
         self.look();
         self.produced - self.consumed + cells as u64 <= LANE_CELLS as u64
@@ -254,7 +255,7 @@ impl Producer {
         self.consumed == self.produced
     }
 
-    /// What the receiver told with [`Consumer::set_advice`](super::Consumer::set_advice).
+    /// What the receiver last wrote by [`Consumer::set_advice`](super::Consumer::set_advice).
     /// Reads a shared line: slow path.
     pub fn advice(&self) -> u64 {
         self.lane.control().advice.load(Ordering::Relaxed)
@@ -270,12 +271,12 @@ impl Producer {
         self.publish(head, 1);
     }
 
-    /// Publishes a message that takes so many cells, the last of the lane at most.
+    /// Publishes a message of this many cells, which must end with the lane's last cell at most.
     #[inline(always)]
     fn publish(&mut self, head: Head, cells: usize) {
         // Read once: the compiler cannot know that a store to the cell leaves the cursor alone.
         let next = self.cursor.index();
-        // The consumer counts whole messages, so that it names the last cell or none.
+        // The consumer counts whole messages, so its count always ends at the last cell of one.
         self.area.end_message(next + cells - 1);
         crash_point!(10, "push: a cell is written, not published");
         // Pairs with the load in `Consumer::peek`: who sees the mark sees words and data.
@@ -302,9 +303,9 @@ impl Producer {
         }
     }
 
-    /// Reads how far the consumer is. A count that cannot be (it only ever grows, up to what was
-    /// produced) is a remote's fault and is ignored: the lane then stays full, and no byte of ours
-    /// depends on it.
+    /// Reads how far the consumer is. The consumer's count only grows, and never beyond what was
+    /// produced. Any other count is the remote's fault and is ignored: the lane then stays full,
+    /// and no byte of ours depends on the count.
     #[inline(never)]
     pub(super) fn look(&mut self) {
         // Pairs with the store in `Consumer::publish`: the consumer has copied all it counts as
@@ -322,9 +323,9 @@ impl Producer {
         }
     }
 
-    /// Lets a busy lane use its whole data area, from the next time it runs empty: lines then come
-    /// round so late that they have left both processors' own caches for the one they share. Costs
-    /// the receiver up to a MiB of memory.
+    /// Lets a busy lane use its whole data area, from the next time that it is empty. A line is
+    /// then used again so late that it has left both processors' own caches for the cache that they
+    /// share. Costs the receiver up to a MiB of memory.
     pub fn widen(&mut self) {
         self.area.widen();
     }
@@ -339,7 +340,7 @@ impl Producer {
         if let Some(offset) = self.area.reserve(length_bytes) {
             return Ok(offset);
         }
-        // What we last saw of the consumer may be old.
+        // The consumer may have gone on since we last read its count.
         self.look();
         self.area.reserve(length_bytes).ok_or(Full)
     }

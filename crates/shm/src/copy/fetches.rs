@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Accepted messages on their way in: each is decided when it is its turn, lent what it needs, and
-//! moved on in every round of progress until all of it is here.
+//! Accepted messages whose payload the receiver fetches. When it is a message's turn, its copy
+//! method is chosen, and its sender is lent what that method needs: a pipe, or chunk claims. Each
+//! round of progress then moves the message on until all of it is here.
 
 use std::time::Instant;
 
@@ -23,12 +24,12 @@ use crate::send::sends::Sends;
 /// Chunks taken out of pipes in one call of progress. Chosen: as [`PULL_BYTES`].
 const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
 
-/// The same while we send through a pipe, too; and most that are then filled in one call. Chosen:
-/// longer turns leave the other direction waiting for some hundred microseconds.
+/// As [`CHUNKS_PER_ROUND`], while we also send through a pipe; and the most chunks filled then in
+/// one call. Chosen: longer turns leave the other direction waiting for some hundred microseconds.
 pub(super) const CHUNKS_BIDIRECTIONAL: u32 = 16;
 
-/// Messages of one remote that a pipe is lent for at a time; it has one pipe, so that its messages
-/// go round no more memory than the caches hold. Chosen: its sender goes on with the next ones
+/// Messages of one remote for which a pipe is lent at the same time. They share one pipe, so that
+/// they use no more memory than the caches hold. Chosen: the sender goes on with the next messages
 /// while we take the last chunks of one.
 const TRANSFERS_PER_PIPE: u32 = 4;
 
@@ -36,14 +37,15 @@ const TRANSFERS_PER_PIPE: u32 = 4;
 /// while the last chunk of one is copied.
 const COOPERATIVE_PER_REMOTE: u32 = 2;
 
-/// What is lent to one remote.
+/// What this process lends to one remote.
 #[derive(Clone, Copy, Default, Debug)]
 struct Lent {
-    /// Messages that have a pipe of ours, or share one.
+    /// Messages of the remote that have a pipe of ours, or share one.
     pipes: u32,
-    /// The round in which a fetch from it could not begin, so that those after it do not either.
+    /// The round in which a fetch from the remote could not begin; then later fetches from it do
+    /// not begin in that round either.
     held_round: u64,
-    /// What has come from it through pipes.
+    /// What has come from the remote through pipes.
     laps: Laps,
 }
 
@@ -54,14 +56,14 @@ pub(crate) struct Broken {
     pub(crate) why: TransferError,
 }
 
-/// All of them.
+/// All fetches.
 #[derive(Debug, Default)]
 pub(crate) struct Fetches {
     fetches: FetchList,
     /// By remote.
     lent: Vec<Lent>,
     pipes: Pipes,
-    /// Chunks that may still be taken in this round.
+    /// Chunks that this round may still take out of pipes.
     chunks_left: u32,
     /// Rounds in which fetches were moved on.
     rounds: u64,
@@ -69,14 +71,14 @@ pub(crate) struct Fetches {
     tickets: u64,
 }
 
-/// What is under way.
+/// Starting and ending fetches, and counting them.
 impl Fetches {
     #[inline(always)]
     pub(crate) fn count(&self) -> usize {
         self.fetches.len()
     }
 
-    /// Whose messages these are.
+    /// The remotes from which messages are fetched.
     pub(crate) fn remotes(&self) -> impl Iterator<Item = RemoteId> {
         self.fetches.iter().map(|fetch| fetch.offer.remote)
     }
@@ -85,7 +87,8 @@ impl Fetches {
         self.fetches.push(fetch);
     }
 
-    /// The pages of pipes for this remote were made before they are needed.
+    /// Notes that the pages of this remote's pipes were allocated before they are needed, so that
+    /// the first lap through a pipe may be timed.
     pub(crate) fn skip_first_lap(&mut self, remote: RemoteId) {
         self.lent(remote).laps.skip_first();
     }
@@ -99,10 +102,10 @@ impl Fetches {
     }
 }
 
-/// What senders are lent.
+/// Choosing methods, and lending pipes and chunk claims to senders.
 impl Fetches {
-    /// Decides on fetches whose turn it is, those of one remote in order, and lends their senders
-    /// what they need; answers to how many.
+    /// Chooses the copy method of fetches whose turn it is, those of one remote in order, and lends
+    /// their senders what they need. Returns to how many senders.
     fn lend(
         &mut self,
         contacts: &mut Contacts,
@@ -128,7 +131,7 @@ impl Fetches {
                 lent.held_round = round;
                 held_count += 1;
             }
-            // Of what is dropped nothing is wanted, and its sender is only told that it is over.
+            // No byte of a dropped message is wanted; its sender is only told that it has ended.
             if !is_next || !waits || contacts.remote(remote).failed().is_some() {
                 continue;
             }
@@ -155,8 +158,8 @@ impl Fetches {
         lent_count
     }
 
-    /// Lends a pipe to the sender of a fetch, if one is free; or the one that the fetch before it
-    /// uses.
+    /// Lends a pipe to the sender of a fetch: the pipe of the fetch before it, or a free one, if
+    /// there is any.
     fn lend_pipe(&mut self, contacts: &mut Contacts, index: usize) -> bool {
         let remote = self.fetches[index].offer.remote;
         let (stage, number, first_chunk) = match self.lent(remote).pipes {
@@ -188,8 +191,8 @@ impl Fetches {
         true
     }
 
-    /// The pipe in which messages of this remote's come in, and the chunk that will follow the last
-    /// one of them.
+    /// The pipe through which messages of this remote come in, and the chunk after the last one
+    /// that they will use.
     fn end_of_pipe(&self, remote: RemoteId) -> Option<(usize, usize)> {
         let mut end = None;
         let fetches = self.fetches.iter();
@@ -206,7 +209,7 @@ impl Fetches {
         end.map(|(number, chunk)| (number, chunk % PIPE_CHUNKS))
     }
 
-    /// Lends chunk claims to the sender of a fetch that both are to copy, if one is free.
+    /// Lends chunk claims to the sender of a fetch that both processes copy, if some are free.
     fn lend_chunk_claims(&mut self, contacts: &mut Contacts, index: usize) -> bool {
         let remote = self.fetches[index].offer.remote;
         if self.lent(remote).pipes >= COOPERATIVE_PER_REMOTE {
@@ -232,7 +235,7 @@ impl Fetches {
         true
     }
 
-    /// Tells the sender of a fetch what it is lent.
+    /// Tells the sender of a fetch, by a CTS, what it is lent.
     fn tell(&mut self, contacts: &mut Contacts, index: usize, by: Transfer) {
         let fetch = &self.fetches[index];
         let remote = fetch.offer.remote;
@@ -245,7 +248,7 @@ impl Fetches {
         contacts.answer(remote, Control::Cts(cts));
     }
 
-    /// A message has come through a pipe: the one that follows it is next, or the pipe is free.
+    /// A message has come through a pipe: the next message uses the pipe, or the pipe is free.
     fn pass_on(&mut self, remote: RemoteId, pipe: Pipe, now: Instant) {
         let follows = |fetch: &&mut Fetch| {
             fetch.offer.remote == remote && matches!(fetch.stage, Stage::Follows)
@@ -259,8 +262,8 @@ impl Fetches {
         }
     }
 
-    /// A fetch from this remote ends before all of it is here: what was lent for it is ours again,
-    /// and the remote writes no more of it.
+    /// A fetch from this remote ends before all of it is here: the pipe or the claims lent for it
+    /// are ours again, and the remote writes no more of the message.
     fn abandon(&mut self, contacts: &Contacts, stage: Stage, remote: RemoteId) {
         let number = match stage {
             Stage::Piped(pipe) => Some(pipe.number),
@@ -279,13 +282,14 @@ impl Fetches {
     }
 }
 
-/// One round.
+/// One round of progress.
 impl Fetches {
-    /// Moves every fetch on; answers how many moved. Takes fewer chunks out of pipes while we send
-    /// through some.
+    /// Moves every fetch on; returns how many moved. Takes fewer chunks out of pipes while we also
+    /// send through pipes.
     ///
     /// # Errors
-    /// A remote is to be lost: the list will have changed then, so begin again with the next round.
+    /// A remote whose message cannot be fetched, and which the caller must give up. That changes
+    /// the list of fetches, so the caller goes on in the next round.
     pub(crate) fn advance<O: Owner>(
         &mut self,
         contacts: &mut Contacts,
@@ -302,13 +306,13 @@ impl Fetches {
         };
         let mut index = 0;
         let mut has_copied = false;
-        // The remote that was seen last to be reached.
+        // The last remote of which we found that we can reach it.
         let mut reached = None;
         while index < self.fetches.len() {
             let fetch = &self.fetches[index];
             let remote = fetch.offer.remote;
-            // One at a time of those that this processor copies; and those whose turn has not come
-            // wait, if only their sender can be reached.
+            // This processor copies one message in each round. Fetches whose turn has not come
+            // wait; of those only one for each remote is moved on, to see whether it is reachable.
             let is_ours = fetch.is_ours_to_copy();
             if (is_ours && has_copied) || (fetch.awaits_turn() && reached == Some(remote)) {
                 index += 1;
@@ -321,7 +325,7 @@ impl Fetches {
             match outcome {
                 Ok(()) if self.fetches[index].is_complete() => {
                     self.end(contacts, methods, index, owner);
-                    // Its sender is not to wait until what is here of the next one is taken.
+                    // The sender hears of the end before we take chunks of the next message.
                     events += self.lend(contacts, sends, methods);
                 }
                 Ok(()) => index += 1,
@@ -329,7 +333,7 @@ impl Fetches {
                     if contacts.remote(remote).failed().is_none() {
                         return Err(Broken { remote, why });
                     }
-                    // We cannot reach it, though it reaches us.
+                    // The remote reaches us, but we cannot reach it.
                     let fetch = self.fetches.take_out(index);
                     self.abandon(contacts, fetch.stage, remote);
                     owner.on_landed(fetch.landing.token, Err(why));
@@ -339,7 +343,7 @@ impl Fetches {
         Ok(events)
     }
 
-    /// Moves one fetch on.
+    /// Moves one fetch on by one step.
     fn advance_one(
         &mut self,
         contacts: &mut Contacts,
@@ -353,7 +357,7 @@ impl Fetches {
             return Ok(());
         }
         let remote = contacts.remote_mut(fetch.offer.remote);
-        // Where we cannot reach its sender it is never told to begin.
+        // If we cannot reach the sender, it is never told to begin.
         if let Some(why) = remote.failed() {
             return Err(why);
         }
@@ -387,8 +391,8 @@ impl Fetches {
         Ok(())
     }
 
-    /// Reading the sender's memory is refused: the message comes through a pipe, once its sender
-    /// writes no more of it.
+    /// The kernel refuses to read the sender's memory: the message comes through a pipe instead, as
+    /// soon as the sender has stopped its part of the copy.
     #[cold]
     fn refuse(&mut self, contacts: &Contacts, index: usize) {
         let fetch = &mut self.fetches[index];
@@ -398,7 +402,7 @@ impl Fetches {
         self.abandon(contacts, stage, remote);
     }
 
-    /// All that is wanted of a message is in its receive.
+    /// All wanted bytes of a message are in its receive.
     fn end<O: Owner>(
         &mut self,
         contacts: &mut Contacts,
@@ -411,7 +415,7 @@ impl Fetches {
         let bytes = fetch.wanted_bytes - fetch.begun_bytes;
         let now = Instant::now();
         let charged = methods.charge(fetch.started, now);
-        // Where nothing was wanted no pipe was lent, and there is nothing to learn.
+        // If no byte was wanted, no pipe was lent, and the tuner has nothing to learn.
         let by_pipe = matches!(fetch.stage, Stage::Piped(_));
         let is_mapped = matches!(fetch.stage, Stage::Mapped);
         let was_warm = !by_pipe || self.lent(remote).laps.note(bytes, PIPE_LAP_BYTES);
@@ -446,9 +450,9 @@ impl Fetches {
         }
     }
 
-    /// Whether no other fetch was moving: of several that went side by side nothing can be learned.
-    /// Cooperative ones follow each other closely: what one is charged too much the next is charged
-    /// too little.
+    /// Whether no other fetch was moving: the tuner can learn nothing from fetches that moved side
+    /// by side. Cooperative fetches are an exception: they follow each other closely, and time that
+    /// one is charged too much the next one is charged too little.
     fn was_alone(&self, method: CopyMethod) -> bool {
         !self.fetches.iter().any(|other| {
             other.started.is_some()
@@ -456,7 +460,7 @@ impl Fetches {
         })
     }
 
-    /// Ends what comes from a remote; answers the receives that it was to fill.
+    /// Ends all fetches from a remote; returns the receives that they were to fill.
     pub(crate) fn lose(&mut self, contacts: &Contacts, remote: RemoteId) -> Vec<Landing> {
         let mut landings = Vec::new();
         let mut index = 0;
@@ -472,7 +476,7 @@ impl Fetches {
         landings
     }
 
-    /// No sender writes into memory of ours any more, when this endpoint is closed.
+    /// For the closing of the endpoint: afterwards no sender writes into our memory any more.
     pub(crate) fn close(&mut self, contacts: &Contacts) {
         while self.fetches.len() > 0 {
             let fetch = self.fetches.take_out(0);
@@ -487,7 +491,7 @@ impl Fetches {
         self.fetches.iter_mut()
     }
 
-    /// Messages of a remote that have a pipe of ours.
+    /// How many messages of a remote have a pipe of ours.
     pub(crate) fn pipes_lent(&mut self, remote: RemoteId) -> u32 {
         self.lent(remote).pipes
     }

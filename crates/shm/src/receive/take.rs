@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the cell at the front of a lane means, if it is not an inline message: what comes in goes
-//! to receives, what is said of our sends to sends.
+//! Takes the cell at the front of a lane, if it is not an inline message: messages go to receives,
+//! and what a remote says of our sends goes to sends.
 
 use weft_contract::{Owner, RemoteId};
 use weft_ring::Pool;
@@ -37,7 +37,7 @@ pub(crate) fn take<O: Owner>(
     }
 }
 
-/// A cell of words alone.
+/// Takes a cell without payload (RTS, CTS, FIN and others).
 fn take_control<O: Owner>(
     remote: RemoteId,
     control: Control,

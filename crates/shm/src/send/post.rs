@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sending: one protocol by size, one lane, in order. Called by the transport's `post_send`, and in
-//! each round for what waits; calls ring's producer.
+//! Sending: the size of a message decides its protocol; all messages to one remote go through one
+//! lane, in order. Called by the transport's `post_send`, and in each round of progress for sends
+//! that wait; calls ring's producer.
 
 use std::time::Instant;
 
@@ -22,12 +23,12 @@ use crate::settings::{Settings, SingleCopy};
 use crate::statistics::Protocol;
 use crate::tuner::protocols::SendTuner;
 
-/// Sends to one remote that may wait for room before callers are told to come back. Chosen: the
-/// window of the usual bandwidth tests, twice.
+/// Sends to one remote that may wait for room; further ones are refused with
+/// [`PostError::Busy`]. Chosen: twice the window of the usual bandwidth tests.
 const WAITING_LIMIT: usize = 128;
 
-/// Longest piece at some place of a streamed message: the first ones are short, so that the
-/// receiver begins soon.
+/// The longest next piece of a streamed message of which `sent_bytes` were sent: the first pieces
+/// are short, so that the receiver begins soon.
 #[inline(always)]
 fn piece_limit(sent_bytes: usize) -> usize {
     match sent_bytes {
@@ -36,7 +37,7 @@ fn piece_limit(sent_bytes: usize) -> usize {
     }
 }
 
-/// What it is decided by how a message leaves.
+/// State that decides by which protocol a message leaves.
 #[derive(Debug)]
 pub(crate) struct Sender {
     tuner: SendTuner,
@@ -47,9 +48,9 @@ pub(crate) struct Sender {
     wide_lanes: u32,
 }
 
-/// Sends a message that fits one cell, if nothing waits before it and a cell is known to be free;
-/// answers whether its receiver is to be rung for it. `None` if it must be looked at more closely.
-/// Fast path.
+/// Sends a message that fits one cell, if no send waits before it and a cell is known to be free.
+/// Returns whether the receiver's doorbell must be rung for it, and `None` if the message needs
+/// another way ([`send_run`] or [`Sender::post`]). Fast path.
 #[inline(always)]
 pub(crate) fn send_inline(
     remote: &mut Remote,
@@ -75,8 +76,9 @@ pub(crate) fn send_inline(
     Some(Ok(!producer.is_polled()))
 }
 
-/// Sends a message that takes several cells, or one of which it is not known whether it is free, if
-/// it is of the kind that most are; false if not.
+/// Sends a message that takes several cells, or one cell that may or may not be free. Returns false
+/// if that cannot be done: other sends wait before the message, it wants a receipt, or there is no
+/// room.
 #[inline(always)]
 pub(crate) fn send_run(remote: &mut Remote, op: &SendOp, payload: &UserBuffer) -> bool {
     let is_idle = remote.waiting().is_empty();
@@ -90,7 +92,7 @@ pub(crate) fn send_run(remote: &mut Remote, op: &SendOp, payload: &UserBuffer) -
     let head = inline_head(op.class, op.cq_data.is_some(), length_bytes);
     let data = op.cq_data.unwrap_or(0);
     let producer = attached.lane_mut().producer_mut();
-    // If it fails, one cell may be free, and room in the data area.
+    // If this fails, there may still be one free cell, and room in the data area.
     if length_bytes <= CELL_BYTES {
         producer.push_inline(head, op.tag, data, payload)
     } else {
@@ -114,12 +116,12 @@ impl Sender {
         self.wide_lanes
     }
 
-    /// A lane of ours is no more: if it was wide, another one may be.
+    /// A lane of ours is gone: if it was wide, another lane may become wide.
     pub(crate) fn forget_lane(&mut self, lane: &Outbound) {
         self.wide_lanes -= u32::from(lane.is_wide());
     }
 
-    /// Sends to a remote in contact what does not go inline.
+    /// Sends a message that does not go inline to a remote with which we are in contact.
     pub(crate) fn post(
         &mut self,
         contacts: &mut Contacts,
@@ -130,7 +132,8 @@ impl Sender {
         let length_bytes = payload.length_bytes();
         let waiting = contacts.remote_mut(op.remote).waiting();
         if !waiting.is_empty() {
-            // A short one is complete as soon as its owner has copied it, an inject must be.
+            // The endpoint queues these with a copy: a short send is complete then, and an inject
+            // must be.
             let is_copied = length_bytes <= EAGER_BYTES || op.inject;
             if is_copied || waiting.len() >= WAITING_LIMIT {
                 return Err(PostError::Busy);
@@ -145,7 +148,8 @@ impl Sender {
             ..Facts::default()
         };
         match select(&facts) {
-            // One that found no run of cells may find one cell, and room in the data area.
+            // A message that found no run of free cells may find one cell, and room in the data
+            // area.
             Selection::Fixed(SendProtocol::Inline | SendProtocol::Eager) => {
                 self.post_eager(contacts, sends, op, payload)
             }
@@ -153,8 +157,8 @@ impl Sender {
         }
     }
 
-    /// One cell and its data. Also for short messages that ask for a receipt, whose id needs a
-    /// word.
+    /// Sends one cell, and the payload in the data area. Also for short messages that ask for a
+    /// receipt: the receipt's id needs a word of the cell.
     fn post_eager(
         &mut self,
         contacts: &mut Contacts,
@@ -193,8 +197,7 @@ impl Sender {
         })
     }
 
-    /// Counts long payload towards a wide lane. The first remotes to get much of it have theirs
-    /// widened.
+    /// Counts long payload. The lanes of the first remotes to which we send much of it become wide.
     #[inline]
     pub(crate) fn note_long(
         &mut self,
@@ -218,7 +221,8 @@ impl Sender {
         }
     }
 
-    /// A send of which nothing has gone yet. To be made once for each.
+    /// A send of which no byte was sent yet. Call this once for each message, since it counts the
+    /// message in the heap and in the tuner.
     fn begin_send(
         &mut self,
         contacts: &mut Contacts,
@@ -237,8 +241,8 @@ impl Sender {
         }
     }
 
-    /// By which protocol a message leaves, as far as that is known before it does: whether early
-    /// data comes along is decided when a longer one is announced.
+    /// The protocol by which a message leaves, as far as it is known now: for messages longer than
+    /// [`STREAM_BYTES`] the RTS decides whether early data comes along.
     fn protocol_at_once(
         &mut self,
         contacts: &mut Contacts,
@@ -264,7 +268,8 @@ impl Sender {
         })
     }
 
-    /// By which protocol a message leaves. To be asked once for each.
+    /// The protocol by which a message leaves. Call this once for each message, since the tuner
+    /// counts.
     pub(super) fn protocol_by(&mut self, facts: &Facts) -> SendProtocol {
         if facts.is_in_a_row {
             self.tuner.disturb(facts.length_bytes);
@@ -280,10 +285,10 @@ impl Sender {
         }
     }
 
-    /// Whether a remote can copy a message of ours out of what we share, as far as we can tell: it
-    /// lies there, and we can map what the remote shares. To be asked once for each message, since
-    /// memory is shared when it was offered often enough. Fast path after the first call, but for
-    /// that one.
+    /// Whether a remote can probably copy a message out of memory that we share: the message lies
+    /// in such memory, and we can map the remote's shared memory (so it can probably map ours).
+    /// Call this once for each message, since the heap shares memory that was offered often enough.
+    /// Fast path, but for the first call and for the call that shares.
     pub(crate) fn shows(
         &self,
         contacts: &mut Contacts,
@@ -298,11 +303,11 @@ impl Sender {
         if self.single_copy == SingleCopy::Always || !payload.is_contiguous() {
             return false;
         }
-        // What we send to ourselves is copied from one buffer to the other.
+        // A message to ourselves is copied from one buffer to the other.
         is_own || (attached.heap().is_some() && heap.offers(payload))
     }
 
-    /// Messages longer than one stretch: streamed, or described.
+    /// Sends a message that is longer than eager messages: streamed, or described by an RTS.
     fn post_long(
         &mut self,
         contacts: &mut Contacts,
@@ -311,7 +316,7 @@ impl Sender {
         payload: &UserBuffer,
     ) -> Result<Posted, PostError> {
         if op.inject {
-            // Several pieces, which may not find room at once: its owner keeps a copy.
+            // Several pieces may not find room at once: the endpoint queues the inject with a copy.
             return Err(PostError::Busy);
         }
         let mut waiting = self.begin_send(contacts, op, payload);
@@ -328,7 +333,7 @@ impl Sender {
         Ok(Posted::Pending)
     }
 
-    /// Pushes as much of a send as there is room for; true when all of it is in the lane.
+    /// Pushes as much of a send as there is room for; returns true when all of it is in the lane.
     fn advance(
         &mut self,
         contacts: &mut Contacts,
@@ -370,8 +375,8 @@ impl Sender {
         done
     }
 
-    /// Sends what waited, for every remote that has something; answers how many sends ended or
-    /// moved.
+    /// Moves on the sends that wait, to every remote that has some; returns how many of them ended
+    /// or moved.
     pub(crate) fn send_waiting<O: Owner>(
         &mut self,
         contacts: &mut Contacts,
@@ -419,8 +424,9 @@ impl Sender {
     }
 }
 
-/// Pushes pieces, of which `first` names the first one, until the lane is full or all has gone that
-/// may go unasked; true if anything went.
+/// Pushes pieces of a payload until the lane is full, or until all is pushed that may
+/// leave before the receiver asks for more. `first` describes the first piece. Returns true if any
+/// piece was pushed.
 pub(super) fn push_pieces(contacts: &mut Contacts, waiting: &mut Waiting, first: Carrier) -> bool {
     let length_bytes = match first {
         Carrier::EarlyRts(..) => EARLY_BYTES,
@@ -459,7 +465,7 @@ pub(super) fn push_pieces(contacts: &mut Contacts, waiting: &mut Waiting, first:
 
 #[cfg(test)]
 impl Sender {
-    /// As if this had been found out.
+    /// For tests: sets what the sender would have found out.
     pub(crate) fn set_tuner(&mut self, tuner: SendTuner) {
         self.tuner = tuner;
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Rendezvous: a long message is described, and its receiver says how the payload is to come when a
-//! receive is matched (docs/shm-layout.md, clause 5). Its first bytes may come along as early data.
-//! Called by post; what comes of it is in sends.
+//! Rendezvous: the sender first sends only a description of a long message (RTS). When a receive is
+//! matched, the receiver says how it wants the payload (docs/shm-layout.md, clause 5). The first
+//! bytes may come along with the RTS as early data. Called by post; sends.rs has the rest.
 //!
-//! Only one message at a time brings early data: with more under way nobody waits for a CTS, and
-//! pipes keep long messages out of the way of short ones.
+//! Only one message at a time brings early data. With more messages under way the sender need not
+//! wait for a CTS anyway, and pipes keep long messages out of the way of short ones.
 
 use weft_contract::{CompletionLevel, RemoteId};
 use weft_os::crash_point;
@@ -19,8 +19,8 @@ use crate::send::sends::Sends;
 use crate::settings::SingleCopy;
 
 impl Sender {
-    /// Announces a long message: with early data if nothing else of ours is under way and its
-    /// receiver cannot copy it out of our heap, else by an RTS alone. True if it went.
+    /// Announces a long message by an RTS: with early data if the protocol chosen says so, else
+    /// alone. Returns true if the RTS was sent.
     pub(super) fn announce(
         &mut self,
         contacts: &mut Contacts,
@@ -84,7 +84,7 @@ impl Sender {
         true
     }
 
-    /// Describes a message by an RTS; true if the cell went.
+    /// Describes a message by an RTS; returns true if its cell was sent.
     fn describe(
         &mut self,
         contacts: &mut Contacts,
@@ -113,8 +113,8 @@ impl Sender {
         true
     }
 
-    /// How a message is described. If it lies in what we share, its ends are put where its receiver
-    /// finds them.
+    /// The description of a message. If the message lies in memory that we share, this also copies
+    /// its ends, outside of the whole pages, to where the receiver finds them.
     fn rts_of(&self, waiting: &Waiting, send_id: usize) -> Rts {
         let address = waiting.address();
         let heap = self.heap.as_ref().filter(|_| waiting.is_shown);

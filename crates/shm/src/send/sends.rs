@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sends of ours that wait for their remote: for a receipt, or to be asked for. Their numbers
-//! travel in cells. Filled by post and rendezvous; what a remote says of them is checked here.
+//! Our sends that wait for their remote: for its receipt, or until it asks for the payload (CTS).
+//! Cells name them by number. Filled by post and rendezvous; checks what a remote says of them.
 
 use slab::Slab;
 use weft_contract::{CompletionLevel, Owner, RemoteId, SendOp, SendToken};
@@ -56,16 +56,17 @@ pub(crate) struct Asked {
     pub(crate) remote: RemoteId,
     token: SendToken,
     pub(crate) payload: UserBuffer,
-    /// What is still to go.
+    /// The bytes of it that are still to be sent.
     pub(crate) bytes: std::ops::Range<usize>,
     wants_receipt: bool,
 }
 
-/// All of them, and what was sent so far.
+/// All sends that wait for their remote, and the counts of what was sent.
 #[derive(Debug, Default)]
 pub(crate) struct Sends {
     outgoing: Slab<Outgoing>,
-    /// By remote, the length of the last message that was described to it since somebody asked.
+    /// By remote, the length of the last message that was described to it since the last call of
+    /// [`Self::take_described`].
     described: Vec<Option<u64>>,
     sent: Sent,
 }
@@ -86,7 +87,8 @@ impl Sends {
         self.sent.count(protocol, bytes as u64);
     }
 
-    /// A message that is already in the lane, or will be, and waits to be delivered.
+    /// Adds a message whose payload goes through the lane, and which waits for its receipt. Returns
+    /// its number, as [`Self::describe`].
     pub(crate) fn await_receipt(&mut self, op: &SendOp) -> usize {
         self.outgoing.insert(Outgoing {
             remote: op.remote,
@@ -97,7 +99,7 @@ impl Sends {
         })
     }
 
-    /// A message that is described to its remote.
+    /// Adds a message that is described to its remote by an RTS. Returns its number.
     pub(crate) fn describe(&mut self, op: &SendOp, payload: &UserBuffer) -> usize {
         let index = op.remote.index();
         if self.described.len() <= index {
@@ -113,12 +115,12 @@ impl Sends {
         })
     }
 
-    /// The length of the last message that was described to a remote since this was asked.
+    /// The length of the last message that was described to a remote since the last call.
     pub(crate) fn take_described(&mut self, remote: RemoteId) -> Option<u64> {
         self.described.get_mut(remote.index())?.take()
     }
 
-    /// One that is over, or did not leave.
+    /// Removes a send that has ended, or that was not sent.
     pub(crate) fn end(&mut self, send_id: usize) -> Option<Outgoing> {
         self.outgoing.try_remove(send_id)
     }
@@ -127,17 +129,18 @@ impl Sends {
         self.outgoing.iter().map(|(_, outgoing)| outgoing)
     }
 
-    /// Where they all go.
+    /// The remotes of all sends.
     pub(crate) fn remotes(&self) -> impl Iterator<Item = RemoteId> {
         self.outgoing.iter().map(|(_, outgoing)| outgoing.remote)
     }
 
-    /// Where a send goes.
+    /// The remote of a send.
     pub(crate) fn remote(&self, send_id: usize) -> Option<RemoteId> {
         self.outgoing.get(send_id).map(Outgoing::remote)
     }
 
-    /// A message that was described to a remote and that it has not asked for yet.
+    /// The payload of a message that was described to a remote, if the remote has not asked for it
+    /// yet.
     pub(crate) fn payload(&self, send_id: usize, remote: RemoteId) -> Option<&UserBuffer> {
         let outgoing = self.outgoing.get(send_id);
         let outgoing = outgoing.filter(|outgoing| outgoing.remote == remote);
@@ -152,8 +155,8 @@ impl Sends {
         owner: &mut O,
     ) -> Result<(), Corrupt> {
         let send_id = fin.send_id as usize;
-        // A remote may only finish what was sent to it, and not while it is still being piped to
-        // it.
+        // A remote may only end a send to itself, and not while the payload goes through a pipe
+        // and wants no receipt.
         let is_its = self.outgoing.get(send_id).is_some_and(|outgoing| {
             outgoing.remote == remote && (outgoing.payload.is_some() || outgoing.wants_receipt)
         });
@@ -174,15 +177,15 @@ impl Sends {
         Ok(())
     }
 
-    /// A CTS came in: the remote says how a described message is to come. It may only ask for what
-    /// was described to it.
+    /// A CTS came in: the remote says how it wants a described message. It may only ask for bytes
+    /// of a message that was described to it.
     pub(crate) fn check_cts(&self, remote: RemoteId, cts: &Cts) -> Result<(), Corrupt> {
         let payload = self.payload(cts.send_id as usize, remote);
         let length_bytes = payload.map_or(0, UserBuffer::length_bytes) as u64;
         (cts.bytes.end <= length_bytes).then_some(()).ok_or(Corrupt)
     }
 
-    /// Takes the message that a CTS asks for, which is on its way from now on by this protocol.
+    /// Takes out the message that a CTS asks for. From now on it is on its way by this protocol.
     pub(crate) fn start(&mut self, cts: &Cts, protocol: Protocol) -> Option<Asked> {
         let send_id = cts.send_id as usize;
         let outgoing = self.outgoing.get_mut(send_id)?;

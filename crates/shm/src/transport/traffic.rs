@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All that is under way with remotes, and one round of progress: what has arrived in polled lanes
-//! goes to the owner at once, then everything moves that can. Called through `Peer::progress`.
+//! All that is under way with remotes, and one round of progress: first it takes messages from the
+//! lanes that it polls and gives them to the owner at once, then it moves on everything else that
+//! can move. Called through `Peer::progress`.
 //!
-//! The cost of an empty call is one load for each polled lane and one for all bells together.
+//! An empty round costs one load for each polled lane, and one load for all doorbells together.
 
 use std::time::Instant;
 
@@ -29,22 +30,23 @@ use crate::send::post::Sender;
 use crate::send::sends::Sends;
 use crate::settings::Settings;
 
-/// Messages taken from one lane before the next one's turn. Chosen: bounds the time of one call,
-/// while the cost of changing lanes is spread over many messages.
+/// Messages that a round takes from one lane before it goes to the next lane. Chosen: it bounds the
+/// time of one call, and still spreads the cost of changing lanes over many messages.
 const LANE_BUDGET: usize = 32;
 
-/// All rooms in which something can be under way.
+/// All parts of the crate in which operations can be under way.
 #[derive(Debug)]
 pub(super) struct Traffic {
     pub(super) contacts: Contacts,
     pub(super) lives: Lives,
-    /// What we send: what waits for its remote, how messages leave, and what remotes asked for.
+    /// Sending: sends that wait for their remote, how messages leave, and payload that remotes
+    /// asked for.
     pub(super) sends: Sends,
     pub(super) sender: Sender,
     pub(super) data: DataSends,
     pub(super) feeds: Feeds,
     pub(super) helps: Helps,
-    /// What we receive, and how it is fetched.
+    /// Receiving: messages that are not whole yet, and how their payload is fetched.
     pub(super) receives: Receives,
     pub(super) fetches: Fetches,
     pub(super) methods: CopyMethods,
@@ -81,7 +83,7 @@ impl Traffic {
     /// Whether anything is under way that a call of progress can move.
     #[inline(always)]
     fn has_work(&self) -> bool {
-        // Added up, so that there is one branch.
+        // `|` and not `||`: one branch instead of six.
         self.contacts.agenda.count()
             | self.fetches.count()
             | self.receives.offers.accepted_count()
@@ -109,8 +111,8 @@ impl Traffic {
         events
     }
 
-    /// Takes what lies in one lane. Whole messages in one cell are taken in a loop that is kept
-    /// small; all else is a call.
+    /// Takes the cells of one lane. This small loop takes inline messages; for other cells it calls
+    /// a function.
     #[inline(always)]
     fn receive_from<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
         let mut events = 0;
@@ -129,14 +131,14 @@ impl Traffic {
         }
     }
 
-    /// The same where speed does not matter.
+    /// The same, not inlined, for places where speed does not matter.
     #[inline(never)]
     pub(super) fn receive_seldom<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
         self.receive_from(slot, owner)
     }
 
-    /// Takes a cell that is not a whole message. False if the lane's turn is over, as it is unless
-    /// there `may_be_more`.
+    /// Takes a cell that is not an inline message. Returns whether to go on with this lane: never
+    /// without `may_be_more`, which says that the lane's budget is not used up.
     #[inline(never)]
     fn receive_other<O: Owner>(&mut self, slot: usize, owner: &mut O, may_be_more: bool) -> bool {
         let Some(lane) = self.contacts.lanes.get_mut(slot) else {
@@ -223,7 +225,7 @@ impl Traffic {
         events
     }
 
-    /// Learns who claimed a slot.
+    /// Finds out which process claimed a slot.
     fn adopt<O: Owner>(&mut self, slot: usize, owner: &mut O) {
         let Some(claimant) = self.contacts.own.slots().claimant(slot) else {
             return;
@@ -256,8 +258,8 @@ impl Traffic {
         let is_fetching = self.fetches.count() > 0;
         events += self.feeds.advance(sends, is_fetching, owner);
         if !is_fetching {
-            // Not while messages come to us, which this processor is to copy: to share then would
-            // only make two short system calls of a long one.
+            // Not while messages come to us, since this processor has to copy those: sharing the
+            // copy would then only make two short system calls out of one long one.
             events += self.helps.advance(contacts);
         }
         let is_feeding = self.feeds.count() > 0;
@@ -273,7 +275,7 @@ impl Traffic {
         }
     }
 
-    /// Starts what the owner accepted since the last call.
+    /// Starts to fetch the messages that the owner accepted since the last call.
     fn start_accepted<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
         for Accepted { offer, landing } in self.receives.offers.take_accepted() {
@@ -296,8 +298,8 @@ impl Traffic {
         events
     }
 
-    /// A message with early data has come further, or its receive is known: asks for the rest, or
-    /// ends it.
+    /// A message with early data has more of its data, or its receive is known now: asks the sender
+    /// for the rest, or ends the message.
     fn go_on<O: Owner>(&mut self, index: usize, owner: &mut O) {
         let (contacts, streams) = (&mut self.contacts, &mut self.receives.streams);
         if let Some(undecided) = streams.undecided(index) {
@@ -322,7 +324,7 @@ impl Traffic {
                 }
                 let was_warm = streams.note_lap(timed.remote, timed.bytes);
                 let charged = self.methods.charge(Some(timed.started), Instant::now());
-                // Nothing is learned if something else came meanwhile.
+                // The tuner learns nothing from a message beside which another one came.
                 if was_warm && self.fetches.count() == 0 && streams.count() == 0 {
                     let bytes = timed.bytes as u64;
                     self.methods
@@ -334,7 +336,7 @@ impl Traffic {
     }
 }
 
-/// A message that came in pieces is over.
+/// A message that came in pieces has ended.
 fn end_stream<O: Owner>(contacts: &mut Contacts, end: StreamEnd, owner: &mut O) {
     if let Some(token) = end.landed {
         owner.on_landed(token, Ok(()));
