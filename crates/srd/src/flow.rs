@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Everything under way with one remote, in both directions (srd-protocol 1, 6, 7, 12): its parts,
-//! what a packet of the remote does to them, and what is left of them when nothing is under way.
+//! Everything under way with one remote, in both directions (srd-protocol 1, 6, 7, 12): the parts
+//! of a flow, what a packet of the remote changes in them, and what is kept of them when nothing is
+//! under way.
 //!
-//! Owned by flows. What leaves is in transmit.rs, what time does in timeouts.rs.
+//! Owned by flows. transmit.rs decides what leaves; timeouts.rs has what happens at deadlines.
 
 use weft_wire::marks::Ecn;
 use weft_wire::time::{Instant, Nanos};
@@ -22,8 +23,9 @@ use crate::sender::Sender;
 use crate::shared::Shared;
 use crate::silence::Silence;
 
-/// A message is not offered first while it fills so many windows at most (chosen: the second one
-/// leaves when the acknowledgements of the first come, about when an accept would).
+/// A message that fills at most this many windows is not offered first (chosen: the second window
+/// leaves when the acknowledgements of the first one come, which is about when an accept would
+/// come).
 const UNASKED_WINDOWS: u64 = 2;
 
 /// What is kept of a flow when nothing is under way (srd-protocol 6.6).
@@ -69,7 +71,7 @@ pub(crate) struct Flow {
     pub(crate) identity: Identity,
     /// What is in flight, when more may leave, and on which path.
     pub(crate) sender: Sender,
-    /// What is to be sent.
+    /// Messages and answers that have to be sent.
     pub(crate) queue: SendQueue,
     pub(crate) receiver: Receiver,
     pub(crate) silence: Silence,
@@ -78,7 +80,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Unfolds a rest (srd-protocol 6.1, 6.6).
+    /// Makes a flow from what was kept of an earlier one (srd-protocol 6.1, 6.6).
     pub(crate) fn new(remote: u32, rest: &Rest, shared: &mut Shared, now_ns: Instant) -> Self {
         let config = &shared.config;
         let (next, sent_bytes) = (rest.next_sequence, rest.sent_bytes);
@@ -108,7 +110,7 @@ impl Flow {
         flow
     }
 
-    /// Folds an idle flow.
+    /// What must be kept of an idle flow.
     pub(crate) fn fold(&self) -> Rest {
         Rest {
             identity: self.identity,
@@ -121,7 +123,7 @@ impl Flow {
         }
     }
 
-    /// Takes a message to send; false if there is no room.
+    /// Takes a message to send; returns false if there is no room.
     pub(crate) fn post(&mut self, send: &Send, config: &Config, now_ns: Instant) -> bool {
         let segments_bytes = match send.length_bytes <= config.memory.medium_limit_bytes {
             true => send.length_bytes,
@@ -208,7 +210,8 @@ impl Flow {
         self.receiver.take(shared, packet, now_ns)
     }
 
-    /// srd-protocol 6.2.
+    /// Learns from a packet's header and hello who the remote is, and whether it knows us
+    /// (srd-protocol 6.2).
     fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>, now_ns: Instant) {
         let header = &packet.header;
         let fresh = shared.config.fresh_contact;
@@ -230,29 +233,30 @@ impl Flow {
         if self.identity.learn(hello, source, &shared.config) {
             shared.unrouted.push(self.remote);
         }
-        // Who was contacted first is never greeted: what it sends is taken, since it names the
-        // remote as its target.
+        // The side that was contacted first gets no greeting: its packets name the remote as their
+        // target, so they are taken.
         self.identity.awaits_greeting = false;
         self.size_datagrams(now_ns);
         self.open_paths(shared);
         self.queue.allowance.learn(hello.receive_limit, 0);
     }
 
-    /// Something new is known of what the hosts carry (srd-protocol 16.1).
+    /// Call this when something new is known of how large datagrams may be (srd-protocol 16.1).
     pub(crate) fn size_datagrams(&mut self, now_ns: Instant) {
         self.mtu_search = MtuSearch::restart(&mut self.identity.size, now_ns);
         let bytes = self.identity.size.in_use_bytes();
         self.sender.window.set_packet_bytes(bytes);
     }
 
-    /// More is known of where the two hosts are: opens what may be used (srd-protocol 6.2, 17).
+    /// Call this when more is known of the two hosts' addresses: opens the paths that may be used
+    /// (srd-protocol 6.2, 17).
     pub(crate) fn open_paths(&mut self, shared: &mut Shared) {
         let open = self.identity.reach.open(self.identity.knows_us);
         let count = shared.config.path_count;
         self.sender.paths.open(open, count, &mut shared.random);
     }
 
-    /// Takes what a packet acknowledges. It is news if it cannot have been played back.
+    /// Takes a packet's acknowledgement. `is_news`: the packet cannot have been replayed.
     pub(crate) fn take_section(
         &mut self,
         shared: &mut Shared,
@@ -272,7 +276,7 @@ impl Flow {
         }
     }
 
-    /// Answers whether the section is possible.
+    /// Takes an acknowledgement section; returns false if no correct remote can have sent it.
     fn on_section(
         &mut self,
         shared: &mut Shared,
@@ -308,8 +312,8 @@ impl Flow {
         true
     }
 
-    /// The remote was a stranger: what was sent to it was not taken, and goes again (srd-protocol
-    /// 14.6).
+    /// The remote answered with a greeting, since it did not know us: it dropped what we had sent,
+    /// so all of that is sent again (srd-protocol 14.6).
     pub(crate) fn on_greeting(
         &mut self,
         shared: &mut Shared,
@@ -323,7 +327,7 @@ impl Flow {
         self.silence.on_heard(now_ns);
         loss::resend_all(&mut self.sender, now_ns);
         if self.sender.ring.is_empty() {
-            // Only a probe was sent: the remote is to learn of us all the same.
+            // Only a probe was sent before. Send one again, so that the remote learns of us.
             self.silence.asked_ns = Instant::START;
         }
         shared.statistics.greeted_count += 1;
@@ -354,7 +358,7 @@ impl Flow {
     }
 }
 
-/// Up to this length a message goes in segments that is posted now (srd-protocol 12.1).
+/// The length up to which a message that is posted now goes in segments (srd-protocol 12.1).
 fn segments_bytes(flow: &Flow, config: &Config) -> u64 {
     let Memory {
         medium_limit_bytes,
@@ -372,7 +376,7 @@ fn segments_bytes(flow: &Flow, config: &Config) -> u64 {
     taken_bytes.min(unasked_limit_bytes).max(medium_limit_bytes)
 }
 
-/// Takes a long packet: of one of which some has arrived already, what can be taken in a row
+/// Takes a long packet. If a part of it has arrived before, this takes what can be taken in a row
 /// (srd-protocol 19.2).
 #[inline(never)]
 pub(crate) fn on_long_packet<'d>(

@@ -10,9 +10,10 @@ use crate::random::Random;
 
 /// Known-good paths kept in order of arrival (srd-protocol 15; specified: REPS).
 const RING: usize = 8;
-/// Paths remembered for retransmissions (chosen: of so many some work when one way of four breaks).
+/// Paths remembered for retransmissions (chosen: if one of four ways through the network breaks,
+/// some of these still work).
 const PROVEN: usize = 8;
-/// A path that carried a packet there and its answer back, and when that packet left.
+/// A path that carried a packet there and its acknowledgement back, and when that packet left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Proof {
     path: Path,
@@ -27,7 +28,7 @@ pub(crate) struct Paths {
     cursor: u8,
     /// How many of `order` may be used.
     open_count: u8,
-    /// Those that lead from one host to the other (srd-protocol 17.3).
+    /// The paths that lead from one host to the other, one bit each (srd-protocol 17.3).
     allowed: u64,
     known_good: KnownGood,
     proven: Proven,
@@ -41,7 +42,7 @@ struct KnownGood {
 }
 
 impl KnownGood {
-    /// Adds a path, if it is not there yet; the oldest one goes where there is no room.
+    /// Adds a path, if it is not there yet; if there is no room, the oldest path goes.
     fn push(&mut self, path: u8) {
         if self.ring[..usize::from(self.length)].contains(&path) {
             return;
@@ -69,7 +70,7 @@ struct Proven([Option<Proof>; PROVEN]);
 impl Proven {
     fn add(&mut self, path: Path, sent_ns: Instant) {
         let known = |proof: &Option<Proof>| proof.is_some_and(|proof| proof.path == path);
-        // What goes alone keeps to one path.
+        // Single packets keep to one path, so the newest entry is mostly this one already.
         if !known(&self.0[0]) {
             let place = self.0.iter().position(known).unwrap_or(PROVEN - 1);
             self.0[..=place].rotate_right(1);
@@ -79,8 +80,8 @@ impl Proven {
 }
 
 impl Paths {
-    /// Paths in a random order, of which only those to the remote's first port are open, from ports
-    /// of ours at the first address (srd-protocol 6.1, 17.2).
+    /// Paths in a random order. Only those from our ports at the first address to the remote's
+    /// first port are open (srd-protocol 6.1, 17.2).
     pub(crate) fn new(addresses: &PortAddresses, random: &mut Random) -> Self {
         let mut order = [0; PATH_COUNT];
         for (index, path) in order.iter_mut().enumerate() {
@@ -98,7 +99,7 @@ impl Paths {
         };
         let first = |path: &u8| path % 8 == 0 && addresses.number(path / 8) == 0;
         paths.open_count = paths.order.iter().filter(|path| first(path)).count() as u8;
-        // Those that are open come first, so that "open" is a prefix.
+        // Open paths come first, so that they are a prefix of `order`.
         paths.order.sort_by_key(|path| !first(path));
         if !addresses.is_one() {
             paths.allowed = addresses.first_paths(&PortAddresses::ONE);
@@ -106,8 +107,8 @@ impl Paths {
         paths
     }
 
-    /// The remote's ports are known: opens `count` of the allowed paths, which are a set
-    /// (srd-protocol 6.2, 17.3).
+    /// The remote's ports are known: opens `count` of the allowed paths. `allowed` has one bit for
+    /// each path (srd-protocol 6.2, 17.3).
     pub(crate) fn open(&mut self, allowed: u64, count: u8, random: &mut Random) {
         random.shuffle(&mut self.order);
         self.order.sort_by_key(|path| allowed >> path & 1 == 0);
@@ -123,20 +124,21 @@ impl Paths {
         self.allowed & path.bit() != 0
     }
 
-    /// Before the remote's ports are known.
+    /// Opens no more than `count` paths, before the remote's ports are known.
     pub(crate) fn limit(&mut self, count: u8) {
         self.open_count = self.open_count.min(count.max(1));
     }
 
-    /// Whether nothing is known against a path.
+    /// Whether a path may be used and is not suspect, denied, or skipped at this time.
     #[inline]
     pub(crate) fn is_usable(&self, path: Path, now_ns: Instant) -> bool {
         self.may_use(path) && self.health.is_usable(path.number(), now_ns)
     }
 
-    /// The path for the next batch, another one than `avoid` where there is one: of the next two in
-    /// turn the quicker one. Paths that share a link then carry less the longer its queue, whatever
-    /// share of the paths hashes to it. Fast path.
+    /// The path for the next batch: one that is known to be good, else the quicker one of the next
+    /// two in turn; not `avoid`, if there is another one. By taking the quicker one, the paths that
+    /// share a link carry less the longer the link's queue is, however many paths the network
+    /// hashes to that link. Fast path.
     pub(crate) fn pick(&mut self, now_ns: Instant, avoid: Option<Path>) -> Path {
         if let Some(path) = self.pick_known_good(now_ns, avoid) {
             return path;
@@ -154,13 +156,13 @@ impl Paths {
         chosen.unwrap_or_else(|| self.last_resort(avoid))
     }
 
-    /// Any open path, whatever is known of it: those that swallow long datagrams have no queue, and
-    /// so they look better than those that carry them (srd-protocol 16.3).
+    /// Any open path, whatever is known of it. A path that drops long datagrams has no queue, and
+    /// so looks better than paths that carry them (srd-protocol 16.3).
     pub(crate) fn pick_at_random(&self, random: &mut Random) -> Path {
         from(self.order[random.below(self.open_count.into()) as usize])
     }
 
-    /// The next path in the shuffled order that may be used.
+    /// The next usable path in the shuffled order.
     fn next_in_turn(&mut self, now_ns: Instant, avoid: Option<Path>) -> Option<Path> {
         for _ in 0..self.open_count {
             let path = from(self.order[usize::from(self.cursor)]);
@@ -172,7 +174,7 @@ impl Paths {
         None
     }
 
-    /// Where none may be used.
+    /// A path for the case that none is usable.
     #[cold]
     fn last_resort(&self, avoid: Option<Path>) -> Path {
         let open = (0..self.open_count).map(|step| (self.cursor + step) % self.open_count);
@@ -191,9 +193,9 @@ impl Paths {
         None
     }
 
-    /// The path for a retransmission of what left at `sent_ns`: one that carried something later
-    /// than that, there and back, so that what swallowed the packet does not swallow it again;
-    /// another one with every attempt (srd-protocol 8.5).
+    /// The path for a retransmission of a packet that left at `sent_ns`: a path that carried a
+    /// later packet there and an acknowledgement back, so that the fault that lost the packet does
+    /// not lose it again. Each attempt takes another path (srd-protocol 8.5).
     pub(crate) fn pick_again(
         &mut self,
         now_ns: Instant,
@@ -221,8 +223,8 @@ impl Paths {
         self.health.rtt_ns(path.number())
     }
 
-    /// An echo of what left at `sent_ns`: the path's round trip, and whether its queueing delay is
-    /// below the target.
+    /// Takes the echo of a packet that left at `sent_ns` on a path: its round trip, and whether its
+    /// queueing delay is below the target.
     pub(crate) fn on_echo(
         &mut self,
         path: Path,

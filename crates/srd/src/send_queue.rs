@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is to be sent to one remote: messages, in turn, and answers to its own (srd-protocol 11,
-//! 12).
+//! What has to be sent to one remote: our messages, in turn, and answers to the remote's messages
+//! (srd-protocol 11, 12).
 //!
 //! Called by flow (the owner posts, the remote answers) and by transmit (what leaves next).
 
@@ -17,12 +17,13 @@ use crate::identity::{Identity, SECTION_ROOM};
 use crate::outgoing::{Form, OutgoingTable};
 use crate::sent::Piece;
 
-/// Pieces of long messages are cut to a multiple of this, where that is less than a 64th of them,
-/// so that each begins on the same byte of a cache line as the message: it is read twice and copied
-/// twice on its way. Measured: docs/lab/2026-11-22-streams-over-one-link.md.
+/// The length of a long message's pieces is rounded down to a multiple of this, if that cuts off
+/// less than a 64th. Then each piece begins at the same byte of a cache line as the message, which
+/// makes the two reads and two copies of it faster. Measured:
+/// docs/lab/2026-11-22-streams-over-one-link.md.
 const EVEN_BYTES: u64 = 64;
 
-/// The longest even piece for so much room.
+/// The longest such piece that has room in this many bytes.
 fn even_bytes(room_bytes: u64) -> u64 {
     if room_bytes < EVEN_BYTES * EVEN_BYTES {
         return room_bytes;
@@ -30,12 +31,12 @@ fn even_bytes(room_bytes: u64) -> u64 {
     room_bytes - room_bytes % EVEN_BYTES
 }
 
-/// What an acknowledgement takes while hardly anything arrives out of order.
+/// How many bytes an acknowledgement takes while hardly anything arrives out of order.
 const SHORT_SECTION_BYTES: u64 = ACKNOWLEDGEMENT_BYTES as u64 + 8;
 
-/// How long a segment of a message is: as few as there can be, of equal length, so that the kernel
-/// sends them in one call, and the last one shorter by what an acknowledgement takes
-/// (srd-protocol 12.2).
+/// How long the segments of a message are. There are as few segments as possible, of equal length,
+/// so that the kernel sends them in one call. The last one is shorter and leaves room for an
+/// acknowledgement (srd-protocol 12.2).
 fn segment_bytes(message_bytes: u64, room_bytes: u64) -> u64 {
     let whole = message_bytes + SHORT_SECTION_BYTES;
     whole.div_ceil(whole.div_ceil(room_bytes))
@@ -52,7 +53,8 @@ pub(crate) struct SendQueue {
 }
 
 impl SendQueue {
-    /// Goes on from an earlier one of the same remote, or begins with 0 and nothing used.
+    /// A queue that goes on where an earlier one to the same remote ended, or that begins with
+    /// message 0 and an unused allowance.
     pub(crate) fn new(next_message_id: u64, allowance: Allowance) -> Self {
         Self {
             messages: OutgoingTable::default(),
@@ -66,8 +68,8 @@ impl SendQueue {
         self.next_message_id
     }
 
-    /// Takes a message to send, in segments up to this length; false if 64 are under way
-    /// (srd-protocol 12.1, 12.2).
+    /// Takes a message to send. Up to `segments_bytes` it goes in segments, longer ones are offered
+    /// first. Returns false if 64 messages are under way (srd-protocol 12.1, 12.2).
     pub(crate) fn post(&mut self, send: &Send, identity: &Identity, segments_bytes: u64) -> bool {
         if !self.messages.has_room(self.next_message_id) {
             return false;
@@ -92,8 +94,8 @@ impl SendQueue {
         true
     }
 
-    /// Queues an answer to the remote's message; false when the owner has answered more than there
-    /// can be.
+    /// Queues an answer to a message of the remote; returns false if the owner has answered more
+    /// messages than there can be.
     pub(crate) fn answer(&mut self, piece: Piece) -> bool {
         // Offers and unreceipted messages are limited to 64 each, so an owner that answers once
         // never meets this.
@@ -150,7 +152,7 @@ impl SendQueue {
         })
     }
 
-    /// What may leave of the message of this piece, which is at its front.
+    /// How many bytes of this piece's message may leave, from the piece on.
     pub(crate) fn left_bytes(&self, piece: &Piece) -> u64 {
         let message = piece
             .message_slot()
@@ -175,7 +177,8 @@ impl SendQueue {
         })
     }
 
-    /// A piece is put into a packet for the first time, which stands for so many sequences.
+    /// Notes that a piece is put into a packet for the first time; the packet stands for `count`
+    /// sequences.
     pub(crate) fn on_piece(&mut self, piece: &Piece, count: u8) {
         match *piece {
             Piece::Accept { .. } | Piece::Receipt { .. } | Piece::Refusal { .. } => {
@@ -190,7 +193,8 @@ impl SendQueue {
         self.messages.on_piece(piece, count);
     }
 
-    /// What the remote allows with an acknowledgement; answers whether that is more than before.
+    /// Takes the limits that the remote sent with an acknowledgement; returns whether they allow
+    /// more than before.
     pub(crate) fn on_limits(&mut self, section: &Acknowledgement) -> bool {
         let before = self.allowance;
         self.allowance
@@ -198,7 +202,7 @@ impl SendQueue {
         before != self.allowance
     }
 
-    /// Whether what the remote says of one of our messages makes sense (srd-protocol 12.5).
+    /// Whether the remote's answer can be an answer to one of our messages (srd-protocol 12.5).
     pub(crate) fn expects(&self, answer: &Body) -> bool {
         match answer {
             Body::Accept(accept) => self
@@ -210,7 +214,8 @@ impl SendQueue {
         }
     }
 
-    /// Takes what the remote says of one of our messages; answers what comes of it.
+    /// Takes the remote's answer to one of our messages; returns the event for the owner, if there
+    /// is one.
     pub(crate) fn on_answer(&mut self, answer: &Body) -> Option<Event> {
         match answer {
             Body::Accept(accept) => {
@@ -242,13 +247,13 @@ impl SendQueue {
         !self.messages.fresh.is_empty() || !self.messages.streams.is_empty()
     }
 
-    /// Whether the remote lacks something that we send without being asked.
+    /// Whether there is something to send that the remote need not ask for.
     #[inline]
     pub(crate) fn owes(&self) -> bool {
         !self.messages.fresh.is_empty() || !self.answers.is_empty()
     }
 
-    /// Gives memory back when there is nothing to remember.
+    /// Gives memory back when nothing has to be kept.
     pub(crate) fn trim(&mut self) {
         self.messages.trim();
         if self.answers.is_empty() {

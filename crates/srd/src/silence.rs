@@ -1,54 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who spoke last, when, and when silence means death (srd-protocol 13). One for each flow: told by
-//! flow of what is heard and by transmit of what is asked.
+//! When a remote was heard last, and when its silence means that it is dead (srd-protocol 13). One
+//! for each flow: flow.rs reports what is heard, transmit.rs what is asked.
 
 use crate::refusals::{self, Refusals, Verdict};
 use weft_wire::time::{Instant, Nanos};
 
-/// Retransmissions and probes that must go unanswered before a remote is given up (srd-protocol
-/// 13.1; chosen).
+/// Retransmissions and probes that must stay without an answer before a remote is given up
+/// (srd-protocol 13.1; chosen).
 const TRIES_BEFORE_DEATH: u32 = 3;
-/// Who looks at what is due later than this part of `dead_after` was away (srd-protocol 13.1;
-/// chosen).
+/// If this process looks at a deadline later than this part of `dead_after`, it was away itself,
+/// and the remote's silence does not count (srd-protocol 13.1; chosen).
 const AWAY_PART: u64 = 5;
 
-/// A remote of which nothing was heard for this part of `dead_after` is asked by a probe
-/// (srd-protocol 13.2; chosen: so that several probes may be lost).
+/// A remote that was silent for this part of `dead_after` gets a probe (srd-protocol 13.2; chosen:
+/// so that several probes may be lost).
 const QUIET_PART: u64 = 5;
 
-/// A silent remote is asked whether it lives at each such part of `dead_after` (srd-protocol 13.6;
+/// A silent remote is asked for a heartbeat once in this part of `dead_after` (srd-protocol 13.6;
 /// chosen: so that three answers may be lost).
 const HEARTBEAT_PART: u64 = 5;
 
-/// For so many times `dead_after` a host's word stands for its process (srd-protocol 13.5; chosen:
-/// most programs speak within a minute of their start, and who stops one to look at it looks for
-/// longer).
+/// If only the remote's host answers, its process counts as alive for this many times `dead_after`
+/// (srd-protocol 13.5; chosen: most programs send something within a minute of their start, and a
+/// process in a debugger stands still for longer).
 const VOUCHED_MOST: u64 = 10;
 
 /// What is known of a remote's silence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
     pub(crate) heard_ns: Instant,
-    /// The highest sent_ns of the remote: only what is newer shows that it lives (srd-protocol
-    /// 14.7).
+    /// The highest sent_ns of the remote's packets: only a newer packet shows that it lives
+    /// (srd-protocol 14.7).
     pub(crate) newest_ns: Instant,
-    /// Since when something waits for any answer; [`Instant::NEVER`] if nothing does.
+    /// Since when something waits for an answer of any kind; [`Instant::NEVER`] if nothing does.
     pub(crate) unanswered_ns: Instant,
-    /// Retransmissions and probes since anything was heard, or since we were away.
+    /// Retransmissions and probes since the remote was heard, or since we were away.
     pub(crate) tried_count: u32,
-    /// We were away since anything was heard, and that was not counted as silence.
+    /// We were away since the remote was heard, and that time was not counted as silence.
     excused: bool,
-    /// Last probe after something, and how many since credit or limit last grew.
+    /// When the last probe asked the remote for something, and how many such probes were sent since
+    /// credit or limit last grew.
     pub(crate) asked_ns: Instant,
     pub(crate) asked_count: u32,
-    /// The last heartbeat that was asked for.
+    /// When a heartbeat was last asked for.
     pub(crate) heartbeat_ns: Instant,
-    /// One is to be asked for at once: the host says that nobody is there.
+    /// Ask for a heartbeat at once: the host says that no process has the port.
     pub(crate) wants_heartbeat: bool,
-    /// Since when only the host vouches for the process; [`Instant::NEVER`] if it did not since the
-    /// process spoke itself.
+    /// Since when only the host says that the process lives; [`Instant::NEVER`] if it has not said
+    /// so since the process was heard.
     vouched_ns: Instant,
-    /// What its host says of it.
+    /// What the remote's host says of the process.
     refusals: Refusals,
     /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
     pub(crate) watched: bool,

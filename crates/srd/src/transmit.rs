@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which packet of a flow leaves next, and its head (srd-protocol 7, 8.5, 10.1, 11 to 13, 16).
-//! Called by flows, for a flow whose turn it is.
+//! Chooses which packet of a flow leaves next, and writes its head (srd-protocol 7, 8.5, 10.1, 11
+//! to 13, 16). Called by flows, for a flow whose turn it is.
 
 use weft_wire::hello::ANSWERS_PROBES;
 use weft_wire::time::Instant;
@@ -12,7 +12,7 @@ use crate::lengthening::lengthen;
 use crate::sent::Piece;
 use crate::shared::Shared;
 
-/// What the header of a packet says of how it leaves.
+/// The fields of a header that depend on how its packet leaves.
 #[derive(Clone, Copy, Debug)]
 struct Marks {
     path: Path,
@@ -24,7 +24,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Of a packet that is not acknowledged.
+    /// For a packet that is not acknowledged.
     fn unreliable(path: Path) -> Self {
         Self {
             path,
@@ -82,7 +82,7 @@ impl Turn<'_> {
         !ring.has_lost() && ring.has_room() && self.flow.queue.next_is_small(&self.flow.identity)
     }
 
-    /// The next new piece that everything allows to leave at this time.
+    /// The next new piece, if window, pacing and the remote's limits let it leave at this time.
     fn next_piece(&self, now_ns: Instant) -> Option<Piece> {
         let Flow {
             sender,
@@ -105,9 +105,9 @@ impl Turn<'_> {
         sender.window_is_open(bytes).then_some(piece)
     }
 
-    /// At most so many bytes leave for a piece.
+    /// The most bytes that a packet with this piece has.
     fn packet_bytes(&self, piece: &Piece) -> u16 {
-        // Not the payload itself, which costs more: this is asked twice for each packet.
+        // Only the length and not the payload itself, which costs more: each packet asks twice.
         let payload_bytes = match *piece {
             Piece::Segment { length, .. } | Piece::Data { length, .. } => length.into(),
             Piece::Eager { slot } => {
@@ -129,8 +129,8 @@ impl Turn<'_> {
         if bulk {
             self.flow.sender.before_bulk();
         }
-        // Of two that talk one by one, one follows the other: then both use one pair of ports
-        // (srd-protocol 10.1).
+        // If two processes send single messages in turn, one of them answers on the path of the
+        // other's message: then both use one pair of ports (srd-protocol 10.1).
         let follows = self.shared.incarnation < self.flow.identity.incarnation;
         let answer = follows.then(|| self.flow.receiver.received.answer_path());
         let path = self.flow.sender.batch_path(packet_bytes, answer, now_ns);
@@ -174,8 +174,8 @@ impl Turn<'_> {
         self.flow.silence.await_answer(now_ns);
     }
 
-    /// The size of another piece that could leave right behind the one that is being written, which
-    /// stands for so many sequences, pace aside.
+    /// The packet size of another piece that could leave right after the one that is being written,
+    /// which stands for `count` sequences. Pacing is left out of account.
     fn next_bytes(&self, count: u8) -> Option<u16> {
         let sender = &self.flow.sender;
         let each = u64::from(self.flow.identity.size.in_use_bytes());
@@ -187,9 +187,10 @@ impl Turn<'_> {
         Some(self.packet_bytes(&piece))
     }
 
-    /// Whether the remote should answer at once to a piece behind which nothing leaves
-    /// (srd-protocol 7.5): not if it ends a message for whose answer nobody waits and which leaves
-    /// the window half empty. Then the answer may go with the remote's next message.
+    /// Whether the remote should acknowledge a piece at once, if no piece leaves after it
+    /// (srd-protocol 7.5). It need not if the piece ends a message whose acknowledgement nobody
+    /// waits for, and the window is half empty: then the acknowledgement may come with the remote's
+    /// next message.
     fn wants_answer(&self, piece: &Piece) -> bool {
         let Flow { sender, queue, .. } = &*self.flow;
         let Piece::Segment { slot, .. } = *piece else {
@@ -199,7 +200,7 @@ impl Turn<'_> {
         is_awaited || queue.has_unsent() || !sender.window_is_half_empty()
     }
 
-    /// srd-protocol 8.5.
+    /// Sends a packet again (srd-protocol 8.5).
     fn send_again(&mut self, sequence: u64) {
         let now_ns = self.now_ns;
         let sender = &mut self.flow.sender;
@@ -225,8 +226,8 @@ impl Turn<'_> {
         self.flow.silence.await_answer(now_ns);
     }
 
-    /// Tries how large a datagram may be, if one is to be tried now (srd-protocol 16.2). Nothing
-    /// long goes to who has not shown that it is there (srd-protocol 14.3).
+    /// Sends a probe for the size of datagrams, if one is due (srd-protocol 16.2). Nothing long
+    /// goes to a remote that has not yet proved that it is there (srd-protocol 14.3).
     #[cold]
     fn send_size_probe(&mut self) -> bool {
         let flow = &mut *self.flow;
@@ -245,8 +246,8 @@ impl Turn<'_> {
         true
     }
 
-    /// What is asked of the remote where nothing else leaves (srd-protocol 10.3, 13.2, 13.6), and
-    /// an acknowledgement that found no packet to go with.
+    /// If nothing else leaves: sends a question to the remote that is due (srd-protocol 10.3, 13.2,
+    /// 13.6), or an acknowledgement that found no packet to go with.
     fn ask_or_acknowledge(&mut self) -> bool {
         let now_ns = self.now_ns;
         if self.flow.heartbeat_ns(&self.shared.config) <= now_ns {
@@ -277,7 +278,8 @@ impl Turn<'_> {
         false
     }
 
-    /// From another port each time, since a path may be dead (srd-protocol 13.6).
+    /// Asks for a heartbeat, from another port each time, since a path may be dead (srd-protocol
+    /// 13.6).
     #[cold]
     fn ask_for_heartbeat(&mut self) {
         self.flow.silence.on_heartbeat(self.now_ns);
@@ -304,8 +306,8 @@ impl Turn<'_> {
     fn send_acknowledgement(&mut self) {
         let path = self.flow.receiver.received.ack_only_path();
         let paths = &mut self.flow.sender.paths;
-        // What came over an address that our own routes do not lead to is answered where they lead
-        // (srd-protocol 17.4).
+        // Our own routes may not lead to the address over which a packet came: then the answer goes
+        // to an address to which they lead (srd-protocol 17.4).
         let path = if paths.may_use(path) {
             path
         } else {
@@ -315,8 +317,8 @@ impl Turn<'_> {
         self.write(&Body::Acknowledgement, Marks::unreliable(path));
     }
 
-    /// Writes the flow's last packet: all that was taken is acknowledged with it, since nothing can
-    /// be later (srd-protocol 13.4).
+    /// Writes the flow's last packet. It acknowledges all that was taken, since no later packet can
+    /// (srd-protocol 13.4).
     pub(crate) fn say_farewell(&mut self, path: Path) {
         let farewell = Stale {
             incarnation: self.shared.incarnation,
@@ -355,8 +357,8 @@ impl Turn<'_> {
         let acknowledgement = self.section_for(body, payload);
         let hello = (!self.flow.identity.knows_us).then(|| self.hello());
         let identity = &self.flow.identity;
-        // Not before the remote has named us: a network that swallows such packets must not keep
-        // anybody from being met. Nor what goes again (RFC 3168, 6.1.5).
+        // Not before the remote has named us: a network that drops marked packets must not prevent
+        // first contact. Nor packets that are sent again (RFC 3168, 6.1.5).
         let may_be_marked = identity.knows_us && !marks.is_retransmission;
         let ect =
             self.shared.config.ecn && may_be_marked && self.flow.sender.marks.are_used(marks.path);
@@ -414,7 +416,7 @@ impl Turn<'_> {
         receiver.section(self.now_ns, self.shared.penalty)
     }
 
-    /// What we say of ourselves until the remote has named us.
+    /// The hello in which we describe ourselves, until the remote has named us.
     #[cold]
     fn hello(&self) -> Hello {
         let config = &self.shared.config;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Between the owner and the machine: sends go down, and what arrives goes to the machine and what
-//! comes of it to the owner, at once: from the receive buffer into the user's. Called by transport.
+//! Between the owner and the machine: sends go down to the machine; datagrams that arrive go up to
+//! the machine, and the messages in them to the owner, at once: from the receive buffer into the
+//! user's. Called by transport.
 
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner,
@@ -17,12 +18,12 @@ use crate::remotes::Remotes;
 use crate::sends::Sends;
 use crate::statistics::Statistics;
 
-/// Bytes of one remote's messages that the owner may keep before that remote is slowed. Chosen: a
-/// program may rightly receive in another order than it was sent to, so the limit only keeps a
-/// runaway sender from all memory.
+/// Bytes of one remote's unexpected messages that the owner may keep before the remote is slowed.
+/// Chosen: a program may rightly receive in another order than messages come in, so this limit only
+/// keeps a runaway sender from using all memory.
 const UNREAD_FREE_BYTES: u64 = 64 << 20;
 
-/// What the machine's reasons are called above.
+/// Turns the machine's reason for a failure into the owner's.
 pub(crate) fn transfer_error(why: Failure) -> TransferError {
     match why {
         Failure::Lost | Failure::Restarted => TransferError::RemoteLost,
@@ -45,32 +46,32 @@ fn envelope(remote: RemoteId, message: &Message) -> Envelope {
     }
 }
 
-/// What became of a send.
+/// What became of a send that was handed to the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Handed {
-    /// The owner may be told so.
+    /// The call is over, and this is its result.
     Over(Posted),
-    /// It is to be copied, under this token, once it has left.
+    /// The payload, under this token, must still be copied, after its datagrams have left.
     LateCopy(u64),
 }
 
-/// Everything but the ports: what arrives and leaves goes through here.
+/// Everything but the ports. All that arrives and leaves goes through here.
 #[derive(Debug)]
 pub(crate) struct Driver {
     pub(crate) machine: Machine,
     pub(crate) sends: Sends,
     pub(crate) arrivals: Arrivals,
     pub(crate) remotes: Remotes,
-    /// Lost remotes whose loss the owner wants to hear of again.
+    /// Lost remotes whose loss must be reported to the owner again.
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) statistics: Statistics,
     pub(crate) own: OwnMail,
-    /// What the owner calls ourselves, if it does.
+    /// The owner's id of this endpoint itself, if it has one.
     pub(crate) myself: Option<RemoteId>,
 }
 
 impl Driver {
-    /// Whether the owner is to hear something with the next progress.
+    /// Whether the next progress has something to report to the owner.
     #[inline]
     pub(crate) fn has_pending(&self) -> bool {
         !self.own.is_idle()
@@ -79,7 +80,8 @@ impl Driver {
             || !self.arrivals.waiting.is_empty()
     }
 
-    /// Whether a send of this length would leave with the next flush, and need its sender no more.
+    /// Whether a send of this length would leave whole with the next flush, so that its sender may
+    /// compute afterwards.
     pub(crate) fn readiness(&mut self, remote: RemoteId, length_bytes: usize) -> Readiness {
         if self.myself == Some(remote) {
             return Readiness::Unknown;
@@ -96,7 +98,7 @@ impl Driver {
         }
     }
 
-    /// Takes a send; datagrams leave with the next flush. Fast path; allocates only to grow.
+    /// Takes a send; its datagrams leave with the next flush. Fast path; allocates only to grow.
     #[inline]
     pub(crate) fn post(
         &mut self,
@@ -145,7 +147,7 @@ impl Driver {
         })
     }
 
-    /// The owner of a send hears of its end after all.
+    /// The owner is to hear of the end of a send after all.
     #[cold]
     pub(crate) fn name(&mut self, op: &SendOp, token: u64) {
         self.sends.name(token, op.token);
@@ -154,13 +156,13 @@ impl Driver {
         }
     }
 
-    /// Whether messages to a remote have bytes that have not left.
+    /// Whether messages to a remote have bytes that have not left this process.
     pub(crate) fn has_unsent(&mut self, remote: RemoteId) -> bool {
         let remote = self.remotes.of_id(remote, &mut self.machine);
         remote.is_some_and(|remote| self.machine.inspect().has_unsent(remote))
     }
 
-    /// Takes what came in at a port; answers how many events came of it. Fast path.
+    /// Takes what came in at a port; returns how many events the owner got from it. Fast path.
     #[inline]
     pub(crate) fn take<O: Owner>(
         &mut self,
@@ -256,9 +258,9 @@ impl Driver {
         }
     }
 
-    /// A message is where it belongs: says so if its sender waits for that. More receipts than
-    /// messages cannot be, so the machine takes each; if the remote is gone, nobody waits, whoever
-    /// has its address now.
+    /// A message is in its receive: sends a receipt if the sender waits for one. The machine has
+    /// room for it, since there are never more receipts than messages. If the remote is gone nobody
+    /// waits, even if another process has the address now.
     fn receipt(&mut self, now_ns: Instant, offered: &Offered) {
         if offered.message.wants_receipt {
             let _ = self.machine.receipt(now_ns, offered.offer());
@@ -294,7 +296,7 @@ impl Driver {
         self.receipt(now_ns, &kept);
     }
 
-    /// Hands all that has happened to the owner; answers how much that was. Fast path.
+    /// Reports to the owner all events of the machine; returns how many there were. Fast path.
     #[inline]
     pub(crate) fn drain<O: Owner>(&mut self, now_ns: Instant, owner: &mut O) -> usize {
         let mut events = 0;
@@ -355,13 +357,14 @@ impl Driver {
         }
     }
 
-    /// Asks for the payload of an offered message; without a landing, that there be none.
+    /// Asks the sender for the payload of an offered message; without a landing, tells it to send
+    /// none.
     pub(crate) fn fill(&mut self, now_ns: Instant, offered: Offered, landing: Option<Landing>) {
         let filling = self.arrivals.fillings.insert(Filling { landing, offered });
         self.ask(now_ns, filling);
     }
 
-    /// See [`Self::fill`]; asks again later if the machine has no room for landings.
+    /// As [`Self::fill`]; tries again later if the machine has no room for landings.
     fn ask(&mut self, now_ns: Instant, index: usize) {
         let Some(filling) = self.arrivals.fillings.get(index) else {
             return;
@@ -429,7 +432,7 @@ impl Driver {
         owner.on_remote_lost(id, transfer_error(why));
     }
 
-    /// What waits for a call of progress.
+    /// What could not be done at once and waits for a call of progress.
     #[inline]
     pub(crate) fn catch_up<O: Owner>(&mut self, now_ns: Instant, owner: &mut O) -> usize {
         if self.arrivals.waiting.is_empty()

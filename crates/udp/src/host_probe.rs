@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Remotes that are silent while something is expected of them: is the host gone, or does the
-//! process compute? Asked now and then by transport.rs (srd-protocol 13.5).
+//! Asks the hosts of silent remotes whether they live, by TCP connection attempts (srd-protocol
+//! 13.5). transport.rs calls this now and then.
 //!
-//! A process that computes answers heartbeats itself (srd-protocol 13.6). For one that cannot,
-//! since it is stopped or has no thread for that, its host may answer in its stead: that it lives,
-//! to a TCP connection attempt; that the process is gone, to our datagrams (ICMP). No answer means
-//! nothing: many a host swallows such attempts.
+//! A process that computes answers heartbeats itself (srd-protocol 13.6). A process that is
+//! stopped, or that has no thread for heartbeats, cannot. Then its host may answer: to a TCP
+//! connection attempt, that the host lives; to our datagrams, by ICMP, that the process is gone. If
+//! the host does not answer, that means nothing, since many hosts drop such attempts.
 
 use weft_os::host_check::{HostAnswer, HostCheck};
 use weft_srd::{Instant, Machine, Nanos, Remote};
 
-/// Looks in the time of `dead_after`. Chosen: the answer is there well before the end.
+/// How often silent remotes are looked for in the time of `dead_after`. Chosen: the answer is there
+/// well before the end.
 const LOOKS: u64 = 20;
 
-/// Hosts that are asked at a time: each takes a descriptor, and a switch that breaks makes a
-/// thousand remotes silent at once (srd-protocol 13.5; chosen).
+/// How many hosts are asked at the same time: each attempt takes a descriptor, and when a switch
+/// breaks, a thousand remotes are silent at once (srd-protocol 13.5; chosen).
 const OPEN_MOST: usize = 16;
 
 /// Host probes under way.

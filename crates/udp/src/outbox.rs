@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams that the machine has given out and the ports have not taken yet. Called by transport.
 //!
-//! Nothing is asked of the machine while some are left, so a full socket slows the sender where it
-//! stands.
+//! While some are left, the outbox takes no more from the machine. So a full socket slows the
+//! machine down.
 
 use weft_srd::{Instant, Machine, Transmit};
 
@@ -12,23 +12,24 @@ use crate::sends::Sends;
 /// Datagrams taken from the machine at a time. Chosen: more than a batch of the smallest path has.
 const OUTBOX_LIMIT: usize = 48;
 
-/// After so many bytes what has arrived is read before more leaves. Chosen: a batch. With all of a
-/// window in a row, its acknowledgements wait until its end, and its memory is in no cache any
-/// more.
+/// After this many bytes the sockets are read before more datagrams leave. Chosen: a batch. If a
+/// whole window left in one go, its acknowledgements would wait for its end, and its memory would
+/// have left the caches by then.
 const FLUSH_BYTES: usize = 48 << 10;
 
-/// The outbox.
+/// Datagrams on their way from the machine to the ports.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// Places that the machine writes to, again and again.
+    /// Places for datagrams, which the machine writes to, again and again.
     places: Vec<Transmit>,
-    /// So many at the front wait.
+    /// How many places at the front hold datagrams of the present batch.
     waiting_count: usize,
-    /// So many of them have left.
+    /// How many of these have left.
     left_count: usize,
-    /// The place behind them has one that was taken from the machine, but not for the same path.
+    /// Whether the place after the batch holds a datagram that the machine gave out for another
+    /// path.
     has_next: bool,
-    /// The last `flush` ended before the machine had no more to send.
+    /// The last `flush` ended while the machine had more to send.
     pub(crate) has_more: bool,
     /// Times that a socket was full.
     pub(crate) blocked_count: u64,
@@ -40,14 +41,14 @@ impl Outbox {
         self.left_count < self.waiting_count
     }
 
-    /// Whether datagrams that were given out have not left.
+    /// Whether datagrams wait for room, or the machine has more to send.
     pub(crate) fn is_held_up(&self) -> bool {
         self.has_more || self.is_blocked()
     }
 
-    /// Takes what leaves on one path. Nothing beyond the end of a batch is taken in advance: the
-    /// machine notes when each datagram leaves, and a call that sends takes its time. Answers
-    /// whether more may leave behind it.
+    /// Takes datagrams for one path from the machine, up to the end of a batch at most: the machine
+    /// notes the time at which it gives each one out, and the system call that sends a batch takes
+    /// long. Returns whether more may leave after these.
     #[inline]
     fn refill(&mut self, machine: &mut Machine, now_ns: Instant) -> bool {
         if std::mem::take(&mut self.has_next) {
@@ -82,7 +83,8 @@ impl Outbox {
         true
     }
 
-    /// Sends what may leave now, a batch at most; answers how many datagrams did. Fast path.
+    /// Sends datagrams that may leave now, about one batch at most; returns how many left. Fast
+    /// path.
     #[inline]
     pub(crate) fn flush<P: Ports>(
         &mut self,
@@ -115,7 +117,8 @@ impl Outbox {
             let left_ns = ports.now_ns();
             machine.handle_sent(now_ns, left_ns);
             now_ns = left_ns;
-            // A message that leaves alone: to ask the machine again costs as much as to write it.
+            // For a message that leaves alone, asking the machine again would cost as much as
+            // writing the message.
             if !may_follow && !self.is_blocked() {
                 return sent_count;
             }

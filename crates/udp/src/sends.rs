@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The payloads of sends under way, by the token that the machine knows them by. Filled by
+//! The payloads of sends under way, under the tokens by which the machine names them. Filled by
 //! driver.rs, read when datagrams are gathered, emptied when the machine says that a send is done.
 
 use weft_contract::SendToken;
 use weft_memory::{BytesViewMut, Gather, UserBuffer};
 
-/// Memory kept for copies to come. Chosen: a window of eager messages to each of a few hundred
-/// remotes.
+/// Most memory that is kept for later copies. Chosen: a window of eager messages to each of a few
+/// hundred remotes.
 const POOLED_LIMIT_BYTES: usize = 16 << 20;
-/// Copies under way at most; then a send that must be copied waits. Chosen: far above any window of
-/// small messages.
+/// Most bytes of copies under way; beyond that a send that must be copied waits. Chosen: far above
+/// any window of small messages.
 const COPIED_LIMIT_BYTES: usize = 256 << 20;
 
-/// What may change while it is read is read in steps of so much. Chosen: it stays in the nearest
-/// cache.
+/// Payload that may change while it is read is copied out first, in steps of this length. Chosen: a
+/// step stays in the nearest cache.
 const STEP_BYTES: usize = 4096;
 
 /// Where a payload lies.
 #[derive(Debug)]
 enum Held {
     Nothing,
-    /// Nobody writes to it until it is sent.
+    /// In the user's buffer; nobody writes to it until the send is done.
     User(UserBuffer),
-    /// It is memory that one-sided operations read, and its owner may write to it all the time.
+    /// In memory that one-sided operations read; the program may write to it at any time.
     Shared(UserBuffer),
-    /// As many bytes at the front of the entry's own memory.
+    /// Copied: this many bytes at the front of the entry's own memory.
     Copy(usize),
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// Rises with every use, so that an old token is not a new one.
+    /// Rises with every use, so that an old token never names a new send.
     generation: u32,
     owner_token: Option<SendToken>,
     held: Held,
-    /// Kept from one copy to the next.
+    /// Memory for copies, kept from one send to the next.
     memory: Vec<u8>,
 }
 
@@ -69,8 +69,8 @@ impl Sends {
         })
     }
 
-    /// Takes a send whose payload stays with the user until it is done. `is_still`: nobody writes
-    /// to it meanwhile.
+    /// Takes a send whose payload stays in the user's buffer until the send is done. `is_still`:
+    /// nobody writes to the buffer meanwhile.
     pub(crate) fn lend(
         &mut self,
         owner_token: Option<SendToken>,
@@ -87,7 +87,7 @@ impl Sends {
         token(index, entry.generation)
     }
 
-    /// Takes a send with a copy of its payload. The owner hears of its end only if it names a
+    /// Takes a send and copies its payload. The owner hears of the send's end only if it gives a
     /// token.
     pub(crate) fn copy(&mut self, owner_token: Option<SendToken>, payload: &UserBuffer) -> u64 {
         let index = self.place();
@@ -96,7 +96,8 @@ impl Sends {
         token(index, self.entries[index as usize].generation)
     }
 
-    /// Copies a payload that was lent, unless its send has ended: the buffer is the user's again.
+    /// Copies a payload that lay in the user's buffer, unless its send has ended: afterwards the
+    /// buffer is the user's again.
     pub(crate) fn keep(&mut self, lent: u64) {
         let Some(entry) = self.get(lent) else { return };
         if let Held::User(payload) | Held::Shared(payload) = &entry.held {
@@ -105,7 +106,7 @@ impl Sends {
         }
     }
 
-    /// The owner of a send waits to hear of its end after all.
+    /// The owner wants to hear of the end of a send after all.
     pub(crate) fn name(&mut self, named: u64, owner_token: SendToken) {
         if self.is_open(named) {
             self.entries[named as u32 as usize].owner_token = Some(owner_token);
@@ -127,7 +128,7 @@ impl Sends {
         entry.held = Held::Copy(length_bytes);
     }
 
-    /// Ends a send; answers the owner's name for it, if it waits to hear.
+    /// Ends a send; returns the owner's token, if the owner wants to hear of the end.
     pub(crate) fn end(&mut self, ended: u64) -> Option<SendToken> {
         let index = ended as u32;
         let entry = self.entries.get_mut(index as usize)?;
@@ -175,7 +176,7 @@ impl Sends {
         }
     }
 
-    /// Shows a stretch of a payload, where it lies if it keeps still. Fast path.
+    /// Shows a stretch of a payload: where it lies, if nobody writes to it, else a copy. Fast path.
     pub(crate) fn show(
         &self,
         token: u64,

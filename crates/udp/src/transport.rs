@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The transport as a whole: how it is opened, driven and closed, and its `Peer` face.
+//! The transport as a whole: how it is opened, driven and closed, and the calls of its trait
+//! `Peer`.
 
 use std::net::SocketAddr;
 
@@ -30,10 +31,10 @@ use crate::statistics::Statistics;
 #[path = "transport_tests.rs"]
 mod tests;
 
-/// How long a closing endpoint waits for word from remotes that it owes something. Chosen: a remote
-/// that computes for longer has our datagrams in its sockets anyway.
+/// How long a closing endpoint waits for an answer from remotes that have not acknowledged all.
+/// Chosen: a remote that computes for longer has our datagrams in its sockets anyway.
 const LINGER_SILENT_NS: Nanos = Nanos(200_000_000);
-/// How long it tries in all.
+/// How long a closing endpoint tries in all.
 const LINGER_NS: Nanos = Nanos(2_000_000_000);
 
 /// The srd route of one endpoint.
@@ -44,9 +45,9 @@ pub struct Transport<P: Ports = SocketPorts> {
     outbox: Outbox,
     host_probes: Option<HostProbes>,
     address: SocketAddr,
-    /// `None` where nobody could look.
+    /// The counters that `weft top` reads; `None` if no other process can read them.
     published: Option<Published>,
-    /// So many of the machine's remotes are known to need datagrams of which size.
+    /// Of how many of the machine's remotes the size of datagrams is known.
     sized_count: usize,
     /// The process that opened it.
     opened_by: u32,
@@ -66,7 +67,8 @@ fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
         path_count: settings.path_count,
         ecn: list.ecn,
         long_packets: list.long_packets,
-        // Whoever is not on the path cannot make us send anything anywhere, key or no key.
+        // Even without a key, an attacker who cannot read our packets cannot make us send to
+        // somebody else.
         fresh_contact: true,
         ..Config::default()
     };
@@ -109,12 +111,12 @@ impl<P: Ports> Transport<P> {
         })
     }
 
-    /// The address under which others reach us.
+    /// The address by which remotes reach us.
     pub fn local_address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Says who `remote` is. Ids come in order, each before it is used.
+    /// Tells the address of `remote`. Ids come in order, each before it is used.
     pub fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
         debug_assert_eq!(remote.index(), self.driver.remotes.count(), "ids are dense");
         self.driver.remotes.add(address);
@@ -123,8 +125,8 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it
-    /// has ended already, the next progress says so again.
+    /// Sets whether the owner wants to know when `remote` dies even while nothing is under way. If
+    /// the remote has ended already, the next progress reports that again.
     pub fn watch(&mut self, remote: RemoteId, on: bool) {
         if self.driver.myself == Some(remote) {
             return;
@@ -141,8 +143,8 @@ impl<P: Ports> Transport<P> {
         self.shorten_sleep();
     }
 
-    /// The user has named the address of `remote` again: if it was lost, another process may be
-    /// there now. Slow path.
+    /// The user has inserted the address of `remote` again. If that remote was lost, another
+    /// process may have the address now. Slow path.
     pub fn name_again(&mut self, remote: RemoteId) {
         let driver = &mut self.driver;
         if let Some(named) = driver.remotes.of_id(remote, &mut driver.machine) {
@@ -150,9 +152,9 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// A remote is known with which there will be messages: from now on its question whether this
-    /// process lives is answered while the program computes (srd-protocol 13.6). Setup; nothing
-    /// when it was called before.
+    /// Call this when a remote is known with which messages will be exchanged. From then on a
+    /// thread answers heartbeats while the program computes (srd-protocol 13.6). Setup; a second
+    /// call does nothing.
     pub fn expect_remotes(&mut self) {
         self.ports.answer_heartbeats();
     }
@@ -171,7 +173,8 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// How things stand with a remote; `None` when nothing was under way with it lately. Slow path.
+    /// The condition of the flow with a remote; `None` when nothing was under way with it lately.
+    /// Slow path.
     pub fn condition(&mut self, remote: RemoteId) -> Option<weft_srd::Condition> {
         let driver = &mut self.driver;
         let named = driver.remotes.of_id(remote, &mut driver.machine)?;
@@ -194,9 +197,10 @@ impl<P: Ports> Transport<P> {
         count
     }
 
-    /// A send that was to be copied once it has left: its owner may compute from now on, so what a
-    /// flush has left of it leaves first. What cannot leave yet stays with the user, who hears of
-    /// its end, unless it must be taken.
+    /// Ends the call of a send that was to be copied only after it had left. The program may
+    /// compute from now on, so the datagrams that the last flush did not send leave first. If some
+    /// cannot leave yet, the payload stays in the user's buffer and the user hears of the send's
+    /// end later; but the payload of an inject must be copied.
     fn end_late_copy(&mut self, asked: &Asked<'_>, token: u64) -> Posted {
         if self.outbox.has_more {
             let now_ns = self.ports.now_ns();
@@ -212,7 +216,7 @@ impl<P: Ports> Transport<P> {
         match asked.ends_when_copied() {
             true if is_copied => return Posted::Complete,
             true => driver.name(asked.op, token),
-            // Its owner waits for more than that, and was noted as it was posted.
+            // The owner waits for a later completion level, which was noted when it posted.
             false => {}
         }
         Posted::Pending
@@ -223,8 +227,8 @@ impl<P: Ports> Transport<P> {
         self.driver.has_pending() || self.outbox.has_more || self.ports.has_complaints()
     }
 
-    /// What was just begun may be due before the end of a sleep that another thread has announced:
-    /// that thread is woken in time. Fast path while nobody sleeps.
+    /// Call this after something was begun that may have a deadline: if another thread has
+    /// announced a longer sleep, that thread is woken in time. Fast path while no thread sleeps.
     #[inline(always)]
     fn shorten_sleep(&mut self) {
         if let Some(until_ns) = self.sleeps_until_ns {
@@ -247,8 +251,8 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// Tells the machine what this host carries to remotes that are new. A remote on this host is
-    /// reached without the interface whose address it has, and takes more.
+    /// Tells the machine how large datagrams to new remotes may be. Datagrams to a remote on this
+    /// host do not pass through a network interface, and may be larger.
     #[cold]
     fn size_new_remotes(&mut self) {
         let now_ns = self.ports.now_ns();
@@ -265,8 +269,8 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// Tells the machine over which pairs of addresses a remote is reached that has said where its
-    /// ports are.
+    /// A remote has told its ports: tells the machine over which pairs of addresses the remote is
+    /// reached.
     #[cold]
     fn route_to(&mut self, remote: weft_srd::Remote, targets: &[SocketAddr; PORT_COUNT]) {
         let now_ns = self.ports.now_ns();
@@ -289,8 +293,9 @@ impl<P: Ports> Transport<P> {
         self.ports.wait_fd()
     }
 
-    /// Announces a sleep. False if there is something to do first. After true, every datagram and
-    /// every deadline makes `wait_fd` readable, also of what other threads begin meanwhile.
+    /// Announces a sleep. Returns false if there is something to do first. After true, every
+    /// datagram and every deadline makes `wait_fd` readable, also deadlines of operations that
+    /// other threads begin meanwhile.
     pub fn before_sleep(&mut self) -> bool {
         // In a child nothing is ever done.
         if !self.ports.are_ours() {
@@ -317,8 +322,8 @@ impl<P: Ports> Transport<P> {
         self.ports.after_sleep();
     }
 
-    /// Sends what is owed, for a short while, and says farewell. What arrives meanwhile is taken,
-    /// so that its sender is not kept, and dropped.
+    /// Tries for a short while to send all that is left, and says farewell. Messages that arrive
+    /// meanwhile are acknowledged and dropped, so that their senders need not wait.
     fn close(&mut self) {
         let start_ns = self.ports.now_ns();
         let mut heard_ns = start_ns;
@@ -390,7 +395,7 @@ impl<P: Ports> Peer for Transport<P> {
             return self.shorten_sleep();
         }
         let Some(offered) = self.driver.arrivals.offers.try_remove(offer.0 as usize) else {
-            // Void since its sender was lost.
+            // The offer is void, since its sender was lost.
             self.driver.arrivals.void.push(landing.token);
             return self.shorten_sleep();
         };
@@ -438,8 +443,8 @@ impl<P: Ports> Peer for Transport<P> {
             events += driver.take(now_ns, incoming, owner);
             heard_ns = now_ns;
         });
-        // A single datagram is taken in less time than a clock is worth. Of a piece that was kept
-        // nobody has heard when it came.
+        // After a single datagram its time is still right: to read the clock again takes longer
+        // than the datagram took. A piece of a long packet that was only kept gave no time.
         let mut now_ns = match count {
             1 if heard_ns > Instant::START => heard_ns,
             _ => self.ports.now_ns(),
@@ -447,7 +452,7 @@ impl<P: Ports> Peer for Transport<P> {
         let due_ns = driver.machine.poll_timeout();
         let is_due = due_ns.is_some_and(|due_ns| due_ns <= now_ns);
         let may_judge = is_due && driver.machine.handle_moved_timeouts(now_ns);
-        // By the time as of which timers are judged, everything was read (srd-protocol 8.6).
+        // Timers are judged only as of a time by which every socket was read (srd-protocol 8.6).
         let judges = may_judge
             && self.ports.receive_rest(&mut |heard_ns, incoming| {
                 events += driver.take(heard_ns, incoming, owner);
