@@ -123,13 +123,13 @@ if [ -x "$work/exchange-mpich" ] && [ -x "$work/exchange-openmpi" ]; then
     FI_WEFT_REPORT=1 ends 0 'weft: this process, Weft' "$WEFT" exec -- "$work/exchange-openmpi"
     report $? 'without a launcher the program is a job of one rank'
 
-    name='ranks on several hosts need a key, which weft env makes into a pipe alone'
+    name='ranks on several hosts need a key, which weft env writes only into a pipe'
     code=$work/exchange-openmpi
     script keys 'printf "%s\n" "${#FI_WEFT_JOB_KEY}"'
     keyed() { (eval "$("$WEFT" env --key --mpi openmpi)" && as_rank 0 4 2 "$WEFT" exec \
         --mpi openmpi -- "$work/keys"); }
     ends 1 'weft env --key' as_rank 0 4 2 "$WEFT" exec -- "$code" &&
-        ends 0 64 keyed && ends 2 'into a pipe alone' "$WEFT" env --key "$code" &&
+        ends 0 64 keyed && ends 2 'must be a pipe' "$WEFT" env --key "$code" &&
         ! grep -q JOB_KEY "$work/out"
     report $? "$name"
 

@@ -59,7 +59,7 @@ check "no arguments: usage" usage 2 "Usage"
 check "an unknown option: usage" usage 2 "unexpected argument" data "$mnt" --no-such-option
 check "a bucket that is not there is named, with a remedy" \
     usage 1 "no-such-bucket" no-such-bucket "$mnt" "${here[@]}"
-check "a name that no bucket has" usage 2 "no name of a bucket" "A B" "$mnt" "${here[@]}"
+check "a name that no bucket has" usage 2 "not the name of a bucket" "A B" "$mnt" "${here[@]}"
 check "a folder that is not there" usage 1 "mkdir -p" data "$mnt/none" "${here[@]}"
 check "a file in place of a folder" usage 1 "no folder" data "$work/url" "${here[@]}"
 touch "$mnt/occupied"

@@ -20,7 +20,7 @@ pub struct Options {
     pub bucket: String,
     /// An empty folder
     pub directory: PathBuf,
-    /// Show only keys that begin so; it ends in /
+    /// Show only keys that begin with PREFIX, which must end in /
     #[arg(long)]
     pub prefix: Option<String>,
     #[command(flatten)]
@@ -29,28 +29,29 @@ pub struct Options {
     pub access: AccessOptions,
     #[command(flatten)]
     pub writes: WriteOptions,
-    /// How long names and attributes stay valid, in seconds; `indefinite`, or `minimal`
+    /// How long names and attributes stay valid, in seconds; or `indefinite`, or `minimal` (ask the
+    /// store each time)
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = time_to_live)]
     pub metadata_ttl: Duration,
-    /// Memory for file contents, as 512m or 2g
+    /// How much memory file contents may take, for example 512m or 2g
     #[arg(long, value_name = "SIZE", default_value = "512m", value_parser = size)]
     pub memory_target: u64,
     #[command(flatten)]
     pub cache: CacheOptions,
     #[command(flatten)]
     pub job: JobOptions,
-    /// Threads that take calls of the kernel
+    /// Threads that serve the kernel's calls
     #[arg(long, value_name = "COUNT", default_value = "2",
           value_parser = clap::value_parser!(u16).range(1..=64))]
     pub max_threads: u16,
-    /// Stay before the shell; messages go to standard error
+    /// Stay in the foreground; messages go to standard error
     #[arg(long, short)]
     pub foreground: bool,
     /// For weft run --mount: says `ready` on standard output, and unmounts when standard input
     /// ends; no signal ends it
     #[arg(long, hide = true, conflicts_with = "foreground")]
     pub held: bool,
-    /// A folder for the log, in place of the system's
+    /// Write the log into this folder, instead of the system's log
     #[arg(long, short, value_name = "FOLDER")]
     pub log_directory: Option<PathBuf>,
 }
@@ -61,23 +62,25 @@ pub struct ReachOptions {
     /// The bucket's region
     #[arg(long)]
     pub region: Option<String>,
-    /// The address of a store other than AWS, as http://127.0.0.1:9000
+    /// The address of a store other than AWS, for example http://127.0.0.1:9000
     #[arg(long, value_name = "URL")]
     pub endpoint_url: Option<String>,
-    /// ADDRESS/BUCKET in place of BUCKET.ADDRESS; the default for addresses that are not AWS's
+    /// Ask for ADDRESS/BUCKET instead of BUCKET.ADDRESS; the default for addresses that are not
+    /// AWS's
     #[arg(long)]
     pub force_path_style: bool,
     /// A profile of ~/.aws
     #[arg(long)]
     pub profile: Option<String>,
-    /// Ask without credentials
+    /// Send requests without credentials, for public buckets
     #[arg(long)]
     pub no_sign_request: bool,
-    /// Checksums of what is written: crc64nvme, or off for stores that do not know it
+    /// The checksum that goes with written data: crc64nvme, or off for stores that do not know it
     #[arg(long, value_name = "WHICH", default_value = "crc64nvme",
           value_parser = ["crc64nvme", "off"])]
     pub upload_checksums: String,
-    /// Sign each byte of what is written: auto is where neither TLS nor this host keeps others out
+    /// When to sign every byte of written data: always, or auto: only if the connection to the
+    /// store is neither TLS nor inside this host
     #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always"])]
     pub sign_bodies: String,
 }
@@ -85,10 +88,10 @@ pub struct ReachOptions {
 /// What is kept on a disk.
 #[derive(Debug, Clone, clap::Args)]
 pub struct CacheOptions {
-    /// A folder in which file contents are kept, also for later mounts
+    /// Keep file contents that were read in this folder, also for later mounts
     #[arg(long, value_name = "FOLDER")]
     pub cache: Option<PathBuf>,
-    /// How much that folder may take, in MiB [default: all but a twentieth of its file system]
+    /// How large that folder may become, in MiB [default: all but a twentieth of its file system]
     #[arg(long, value_name = "MIB", requires = "cache",
           value_parser = clap::value_parser!(u64).range(64..=1 << 40))]
     pub max_cache_size: Option<u64>,
@@ -97,7 +100,7 @@ pub struct CacheOptions {
 /// The other mounts of a job, which fetch each byte once together.
 #[derive(Debug, Clone, clap::Args)]
 pub struct JobOptions {
-    /// Where the mount of each node listens, by UDP; the same list on each
+    /// The UDP addresses of all mounts of the job, one for each node; the same list on each node
     #[arg(
         long,
         value_name = "HOST:PORT,...",
@@ -105,7 +108,7 @@ pub struct JobOptions {
         requires = "job_node"
     )]
     pub job_nodes: Option<Vec<String>>,
-    /// Which of them this one is, from 0 on
+    /// The place of this mount in that list, counted from 0
     #[arg(long, value_name = "NUMBER", requires = "job_nodes")]
     pub job_node: Option<usize>,
 }
@@ -113,16 +116,16 @@ pub struct JobOptions {
 /// How files are written.
 #[derive(Debug, Clone, clap::Args)]
 pub struct WriteOptions {
-    /// When what was written is in the store: `close` when close(2) and fsync(2) return, `fsync`
-    /// when fsync(2) returns and soon after close(2), `async` soon after close(2)
+    /// When a written file is in the store: `close`: when close(2) or fsync(2) returns; `fsync`:
+    /// when fsync(2) returns, and soon after close(2); `async`: soon after close(2)
     #[arg(long, value_name = "WHEN", default_value = "close",
           value_parser = ["close", "fsync", "async"])]
     pub publish: String,
-    /// A folder on this host for what is written and not yet in the store
+    /// A folder on this host for written data that are not yet in the store
     /// [default: /var/tmp/weft-mount-UID]
     #[arg(long, value_name = "FOLDER")]
     pub stage: Option<PathBuf>,
-    /// How much may lie there, as 8g
+    /// How many bytes that folder may hold, for example 8g
     #[arg(long, value_name = "SIZE", default_value = "8g", value_parser = size)]
     pub stage_limit: u64,
 }
@@ -153,13 +156,13 @@ pub struct AccessOptions {
     /// Let other users in
     #[arg(long, conflicts_with = "allow_root")]
     pub allow_other: bool,
-    /// Let root in, beside the user who mounts
+    /// Let root in, besides the user who mounts
     #[arg(long)]
     pub allow_root: bool,
-    /// Owner of files [default: who mounts]
+    /// Owner of files, as a number [default: the user who mounts]
     #[arg(long)]
     pub uid: Option<u32>,
-    /// Group of files [default: of who mounts]
+    /// Group of files, as a number [default: the group of the user who mounts]
     #[arg(long)]
     pub gid: Option<u32>,
     /// Mode of folders, octal
@@ -195,8 +198,8 @@ impl Options {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
         if name.len() < 3 || name.len() > 63 || !name.chars().all(fits) {
             return Err(MountError::Usage(format!(
-                "`{name}` is no name of a bucket: those have 3 to 63 letters, digits, `-`, `.`, \
-                 `_`. Give NAME or s3://NAME/PREFIX"
+                "`{name}` is not the name of a bucket: a name has 3 to 63 letters, digits, `-`, \
+                 `.` and `_`. Give NAME or s3://NAME/PREFIX"
             )));
         }
         let mut prefix = path.to_owned();

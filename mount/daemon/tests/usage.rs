@@ -16,7 +16,7 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
     for (arguments, words) in [
         (&[][..], "Usage"),
         (&["data", "/mnt", "--no-such-option"], "--no-such-option"),
-        (&["A B", "/mnt"], "no name of a bucket"),
+        (&["A B", "/mnt"], "not the name of a bucket"),
     ] {
         let output = weft_mount(arguments);
         let said = String::from_utf8_lossy(&output.stderr);

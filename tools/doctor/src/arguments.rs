@@ -27,27 +27,27 @@ pub struct DoctorArguments {
     /// Say why each check matters, also where the result is good
     #[arg(long)]
     pub explain: bool,
-    /// Start no jobs: the MPIs are not tried
+    /// Start no jobs, so do not try the MPIs
     #[arg(long)]
     pub quick: bool,
-    /// Examine these hosts, as in a,b, and say what differs between them
+    /// Check these hosts, for example a,b, and say what differs between them
     #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
-    /// The same for the hosts of a file, as weft run reads it
+    /// Check the hosts in FILE, which has the form that weft run reads
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
-    /// What starts processes on other hosts [default: ssh]
+    /// The program that starts processes on other hosts [default: ssh]
     #[arg(long, value_name = "PROGRAM")]
     pub launcher: Option<OsString>,
-    /// Seconds that a host may take
+    /// How many seconds a host may take to answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120,
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub host_timeout: u32,
-    /// Mount this bucket for a look, as in s3://data/run7, list it and read a file
+    /// Mount this bucket, for example s3://data/run7, list it, read a file, and unmount it
     #[arg(long, value_name = "BUCKET")]
     pub bucket: Option<String>,
-    /// Measure, too, whether the network from the first of --hosts to the second limits each flow:
-    /// six seconds of TCP at full speed
+    /// Also measure whether the network from the first of --hosts to the second limits each flow,
+    /// by six seconds of TCP at full speed
     #[arg(long)]
     pub flows: bool,
     /// Does what is done without it, too: as it was called when jobs were not tried by themselves

@@ -36,7 +36,7 @@ pub struct Arguments {
     /// Number of ranks [default: --ppn if given, else as many as cores that this process may use]
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = whole)]
     pub ranks: Option<u32>,
-    /// Ranks on each host; without hosts, N ranks or more on this machine
+    /// Ranks on each host; on this machine alone: at most N ranks, and N if -n is not given
     #[arg(long, value_name = "N", value_parser = whole)]
     pub ppn: Option<u32>,
     /// What carries the messages: weft, native (the MPI's own shared memory), tcp, or ofi:PROVIDER
@@ -52,12 +52,12 @@ pub struct Arguments {
     /// Let more than 256 ranks share a core
     #[arg(long)]
     pub oversubscribe: bool,
-    /// Give the ranks on each host a /dev/shm of their own of SIZE: 4g, 512m; try:4g goes on with
-    /// the one that there is where the host refuses
+    /// Give the ranks on each host a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
+    /// they use the host's /dev/shm if the host refuses
     #[arg(long, value_name = "SIZE")]
     pub shm_size: Option<ShmSize>,
-    /// Mount a bucket on each host for as long as the job lives: s3://BUCKET/PREFIX:/FOLDER, with
-    /// :ro behind it to refuse writing; may be repeated
+    /// Mount a bucket on each host while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
+    /// refuse writing. May be repeated
     #[arg(long = "mount", value_name = "MOUNT")]
     pub mounts: Vec<Mount>,
     /// Run in DIR; relative paths on this command line begin there, except those of --json and
@@ -67,10 +67,10 @@ pub struct Arguments {
     /// Put the rank in front of each line of output
     #[arg(long)]
     pub label: bool,
-    /// Say nothing but errors and warnings
+    /// Print only errors and warnings of weft run, besides the ranks' output
     #[arg(long)]
     pub quiet: bool,
-    /// Write what was run and what came of it to FILE
+    /// Write a record of the job to FILE: the command, its environment, and how it ended
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// End the job after SECONDS (fractions allowed); the exit code is then 124
@@ -79,10 +79,10 @@ pub struct Arguments {
     /// Run the job again, up to N times, when its program fails or a host is lost
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = retries)]
     pub retries: u32,
-    /// Take what no option says from a job file, in YAML or JSON (docs/job-file.md)
+    /// Read the job from FILE, in YAML or JSON (docs/job-file.md); options win over the file
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
-    /// Inside an allocation of Slurm: run on its nodes, started by srun [default where it has
+    /// Inside an allocation of Slurm: start the ranks on its nodes by srun [default if it has
     /// several nodes]
     #[arg(long)]
     pub slurm: bool,
@@ -125,17 +125,17 @@ pub struct HostArguments {
     /// Run on these hosts: A,B or A:4,B:4 with the number of ranks that each takes
     #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
-    /// Run on the hosts in FILE, one a line: `name slots=4` (as Open MPI has it) or `name:4` (as
-    /// MPICH has it)
+    /// Run on the hosts in FILE, one on each line: `name slots=4` (Open MPI's form) or `name:4`
+    /// (MPICH's form)
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
-    /// The program that starts processes on other hosts, called as ssh is [default: the one that
-    /// the MPI's own variable names, else ssh]
+    /// The program that starts processes on other hosts, and that takes the arguments of ssh
+    /// [default: the program that the MPI's own variable names, else ssh]
     #[arg(long, value_name = "PROGRAM")]
     pub launcher: Option<OsString>,
-    /// Network interfaces for all traffic between hosts, separated by commas; Weft uses all of
-    /// them, the MPI and its launcher the first [default: Weft and the MPI choose; FI_WEFT_IFACE
-    /// chooses for Weft alone]
+    /// Network interfaces for all traffic between hosts, separated by commas: Weft uses all of
+    /// them, the MPI and its launcher use the first [default: Weft and the MPI choose;
+    /// FI_WEFT_IFACE chooses for Weft alone]
     #[arg(long, value_name = "NAME")]
     pub iface: Option<String>,
     /// End the job when a host has been silent for SECONDS
@@ -161,11 +161,11 @@ It also takes the options of mpirun and mpiexec (-np, -x, -H, -hostfile, -genv a
 
 Exit codes (docs/run.md says more, for each MPI):
   0 to 255      the program's own, as its MPI's launcher passes it on
-  1             something kept the job from starting
+  1             the job could not be started
   2             wrong usage
   3             no message went through Weft (--require-weft)
   4             a host was lost
-  5             the program succeeded, and something that it wrote is not in its bucket (--mount)
+  5             the program succeeded, but something that it wrote is not in its bucket (--mount)
   124           --timeout ended the job
   126, 127      the program cannot be executed; there is no such program
   128+signal    weft run was sent a signal (130 after Ctrl-C)";

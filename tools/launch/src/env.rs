@@ -36,13 +36,15 @@ struct EnvArguments {
     /// How the ranks are set up.
     #[command(flatten)]
     rank: RankArguments,
-    /// Whose commands are printed
+    /// The shell whose commands are printed
     #[arg(long, value_enum, default_value_t = Shell::Sh, value_name = "SHELL")]
     shell: Shell,
-    /// Make a key for a job on several hosts, unless one is set: into a pipe alone, for eval
+    /// Also make and print a key for a job on several hosts, unless one is set. Standard output
+    /// must be a pipe, as in eval "$(weft env --key)"
     #[arg(long)]
     key: bool,
-    /// The same, and no other variable: for a batch script whose ranks have weft exec
+    /// As --key, but print no other variable: for a batch script that starts its ranks with weft
+    /// exec
     #[arg(long, conflicts_with_all = ["key", "ppn", "program"])]
     only_key: bool,
     /// Ranks on each host, if there are more ranks than cores
@@ -141,7 +143,7 @@ fn add_key(environment: &mut Environment, arguments: &EnvArguments) -> Result<()
     Ok(())
 }
 
-/// A key in a file or on a screen would stay there.
+/// A key in a file or on a terminal would stay there.
 fn check_pipe() -> Result<(), Fault> {
     let owned = io::stdout().as_fd().try_clone_to_owned();
     let facts = owned.and_then(|descriptor| File::from(descriptor).metadata());
@@ -149,8 +151,8 @@ fn check_pipe() -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::Usage(
-        "--key: the key goes into a pipe alone, because a file or a screen would keep it; write \
-         eval \"$(weft env --key)\""
+        "--key: standard output must be a pipe, because a file or a terminal would keep the key; \
+         write eval \"$(weft env --key)\""
             .into(),
     ))
 }

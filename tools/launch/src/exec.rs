@@ -38,15 +38,15 @@ struct ExecArguments {
     /// How the rank is set up.
     #[command(flatten)]
     rank: RankArguments,
-    /// Refuse to run where the launcher started another number of ranks than N
+    /// Refuse to run if the launcher did not start exactly N ranks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     world: Option<u32>,
-    /// Give the ranks of this host a /dev/shm of their own of SIZE: 4g, 512m; try:4g goes on with
-    /// the one that there is where the host refuses
+    /// Give the ranks of this host a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
+    /// they use the host's /dev/shm if the host refuses
     #[arg(long, value_name = "SIZE")]
     shm_size: Option<ShmSize>,
-    /// Mount a bucket for the ranks of this host for as long as they run:
-    /// s3://BUCKET/PREFIX:/FOLDER, with :ro behind it to refuse writing; may be repeated
+    /// Mount a bucket for the ranks of this host while they run: s3://BUCKET/PREFIX:/FOLDER; add
+    /// :ro to refuse writing. May be repeated
     #[arg(long = "mount", value_name = "MOUNT")]
     mounts: Vec<Mount>,
     /// The program and its arguments
@@ -60,13 +60,13 @@ Examples:
   srun --mpi=pmix weft exec -- ./code input.dat
   FI_WEFT_REPORT=1 mpirun -n 4 weft exec -- ./code    rank 0 says at its end what Weft carried
 
-weft exec sets variables and becomes the program. How many ranks there are, where they run and on
-which cores remains the launcher's. docs/exec.md says more.
+weft exec sets variables and becomes the program. The launcher decides how many ranks there are, and
+on which hosts and cores they run. docs/exec.md says more.
 
 Exit codes:
-  1             something kept the program from starting
-  5             the program succeeded, and something that it wrote is not in its bucket (--mount)
+  1             the program could not be started
   2             wrong usage
+  5             the program succeeded, but something that it wrote is not in its bucket (--mount)
   126, 127      the program cannot be executed; there is no such program
   any other     the program's";
 

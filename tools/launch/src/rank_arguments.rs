@@ -31,7 +31,7 @@ pub struct RankArguments {
     /// other sched_yield, no collectives of Weft, no rules for collectives
     #[arg(long, conflicts_with_all = ["heap", "yielding", "collectives"])]
     pub plain: bool,
-    /// Set a variable for the ranks, also one that Weft would set
+    /// Set a variable of the ranks; this wins over a value that Weft would set
     #[arg(long = "env", value_name = "K=V", value_parser = Variable::parser())]
     pub variables: Vec<Variable>,
 }
@@ -62,10 +62,10 @@ impl RankArguments {
 /// Whether buffers that are sent become memory that receivers map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Heap {
-    /// Buffers that it sends again and again; none in programs with an allocator of their own, and
-    /// none that would lose large pages.
+    /// Buffers that the rank sends again and again. No buffers in programs with an allocator of
+    /// their own, and none that would lose large pages.
     Auto,
-    /// None.
+    /// No buffers.
     Private,
     /// Every buffer, when it is first sent.
     Shared,
@@ -74,7 +74,7 @@ pub enum Heap {
 /// What sched_yield(2) does in a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Yield {
-    /// Over Weft `pause` for MPICH and Intel MPI where no host has more ranks than cores, else
+    /// `pause` over Weft with MPICH and Intel MPI, if no host has more ranks than cores; else
     /// `system`.
     Auto,
     /// The system call, each time.
@@ -87,10 +87,11 @@ pub enum Yield {
 /// Who carries out collectives among ranks of one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Collectives {
-    /// Weft over Weft, where the program takes its library; else the MPI.
+    /// Weft, if Weft also carries the messages and its library can be preloaded into the program;
+    /// else the MPI.
     Auto,
-    /// Weft, as far as docs/collectives.md says; an error where the program cannot take its
-    /// library.
+    /// Weft, for the calls that docs/collectives.md lists; an error if its library cannot be
+    /// preloaded into the program.
     Weft,
     /// The MPI.
     Mpi,

@@ -16,7 +16,7 @@ use serde::Serialize;
 pub enum Scenario {
     /// All other hosts send one message to the first at the same moment
     Incast,
-    /// Every host sends one message to one other, nobody gets two
+    /// Every host sends one message, and every host receives one
     Permutation,
     /// A ring allreduce over all hosts in random places
     Allreduce,

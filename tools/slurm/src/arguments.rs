@@ -63,28 +63,29 @@ pub struct SubmitArguments {
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MOST)))]
     pub retries: Option<u32>,
-    /// How ranks start: a PMI that srun --mpi=list names, or mpirun [default: the best of them]
+    /// How ranks start: a PMI that srun --mpi=list names, or mpirun [default: the first that the
+    /// MPI supports, as docs/slurm.md lists them]
     #[arg(long, value_name = "HOW")]
     pub pmi: Option<String>,
-    /// What carries the messages: weft, or native (what the MPI takes by itself)
+    /// What carries the messages: weft, or native (the MPI's own transport)
     #[arg(long, value_name = "TRANSPORT", value_parser = ["weft", "native"])]
     pub transport: Option<String>,
-    /// Give the ranks on each node a /dev/shm of their own of SIZE: 4g, 512m; try:4g goes on with
-    /// the one that there is where a node refuses
+    /// Give the ranks on each node a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
+    /// they use the node's /dev/shm if the node refuses
     #[arg(long, value_name = "SIZE")]
     pub shm_size: Option<ShmSize>,
-    /// Mount a bucket on each node for as long as the job lives: s3://BUCKET/PREFIX:/FOLDER, with
-    /// :ro behind it to refuse writing; may be repeated
+    /// Mount a bucket on each node while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
+    /// refuse writing. May be repeated
     #[arg(long = "mount", value_name = "MOUNT")]
     pub mounts: Vec<Mount>,
     /// How the ranks are set up.
     #[command(flatten)]
     pub rank: RankArguments,
-    /// Take what no option says from a job file, in YAML or JSON (docs/job-file.md)
+    /// Read the job from FILE, in YAML or JSON (docs/job-file.md); options win over the file
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
-    /// Any other option of sbatch, as in --sbatch=--gres=gpu:1; those that are known need no
-    /// --sbatch in front
+    /// Any other option of sbatch, as in --sbatch=--gres=gpu:1. Options of sbatch that Weft knows
+    /// need no --sbatch=
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub sbatch: Vec<String>,
     /// Print the batch script instead of submitting it

@@ -60,7 +60,7 @@ enum Tool {
     /// Make the file of AWS Batch, ParallelCluster, Kubeflow or Slurm from a job file
     #[command(disable_help_flag = true)]
     Export(Words),
-    /// Run a rank over Weft that mpirun, mpiexec or srun starts: mpirun -n 4 weft exec -- ./code
+    /// Run a rank over Weft under mpirun, mpiexec or srun: mpirun -n 4 weft exec -- ./code
     #[command(disable_help_flag = true)]
     Exec(Words),
     /// Print the variables that weft exec sets: eval "$(weft env)"
@@ -84,7 +84,7 @@ enum Tool {
     /// Find what keeps Weft from working, or from being fast, on this machine; say how to fix it
     #[command(disable_help_flag = true)]
     Doctor(Words),
-    /// Simulate the protocol between hosts, on thousands of them: incast, permutation, failures
+    /// Simulate the protocol between up to thousands of hosts: incast, permutation, failures
     #[command(disable_help_flag = true)]
     Sim(Words),
     /// Test Weft: send random messages under faults, for as long as you like, and check each
@@ -99,7 +99,7 @@ enum Tool {
     /// Show the version, the MPIs found, the machine, and every parameter
     #[command(disable_help_flag = true)]
     Info(Words),
-    /// Print what SHELL completes behind weft; for bash: eval "$(weft completions bash)"
+    /// Print the completions for SHELL; in bash: eval "$(weft completions bash)"
     Completions {
         /// Which shell
         shell: Shell,

@@ -119,7 +119,7 @@ impl View {
     pub fn text(&self, report: &Report, room: Room) -> String {
         let mut text = self.title(report, room);
         if report.endpoints.is_empty() {
-            text.push_str("no endpoint of this user lives on this machine\n");
+            text.push_str("no endpoint of this user: none of your jobs here uses Weft\n");
         }
         let refused: Vec<String> = report
             .refused

@@ -64,7 +64,7 @@ impl Meeting {
         let pid = u32::try_from(launcher.as_raw()).unwrap_or(0);
         let Some((_, start)) = signals::parent_and_start(pid).filter(|_| pid > 0) else {
             return Err(Apart::Failed(format!(
-                "the launcher's process ({launcher}) is not to be seen from here, so the ranks of \
+                "the launcher's process ({launcher}) is not visible from here, so the ranks of \
                  this host cannot find each other; start the launcher inside the container"
             )));
         };

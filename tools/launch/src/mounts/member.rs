@@ -62,7 +62,7 @@ pub(crate) fn join(
     let above = launcher.map_or_else(std::process::id, |pid| pid.as_raw().unsigned_abs());
     let Some((_, start)) = signals::parent_and_start(above) else {
         return Err(Fault::Limit(format!(
-            "--mount: the launcher's process ({above}) is not to be seen from here, so the ranks \
+            "--mount: the launcher's process ({above}) is not visible from here, so the ranks \
              of this host cannot find each other; start the launcher inside the container"
         )));
     };

@@ -116,7 +116,8 @@ pub(super) struct Special {
         value_name = "HOW"
     )]
     pub(super) origin: Option<Making>,
-    /// How it is said that accesses have ended (one-sided); flush by default, pscw for put_bibw
+    /// How accesses are ended, by which synchronization (one-sided); flush by default, pscw for
+    /// put_bibw
     #[arg(
         short = 's',
         long = "sync-option",
