@@ -8,7 +8,7 @@ use weft_memory::{BytesView, UserBuffer};
 
 use crate::{Envelope, PostError, RemoteId, SendOp, SendToken, TransferError, TurnedAway};
 
-/// What became of a send that was taken.
+/// What became of a send that the transport took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Posted {
     /// Complete at the level asked for; the buffer is the user's again. `on_sent` will not be
@@ -18,20 +18,20 @@ pub enum Posted {
     Pending,
 }
 
-/// When a message to a remote would leave whole, and then need its sender no more.
+/// When all of a message would leave, so that its sender may compute afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Readiness {
     /// At once.
     Now,
     /// After a few rounds of progress.
     Soon,
-    /// Nobody can tell.
+    /// The transport cannot tell.
     Unknown,
 }
 
-/// Bits of an [`OfferId`] or [`AckToken`] that are the route's own, from the lowest on. The
-/// endpoint keeps in the others which of its routes it came from. Chosen: more than any table has
-/// entries.
+/// How many of the low bits of an [`OfferId`] or [`AckToken`] belong to the route. In the other
+/// bits the endpoint keeps from which of its routes the id came. Chosen: so many bits count more
+/// than any table has entries.
 pub const ROUTE_ID_BITS: u32 = 56;
 
 /// A route's name for a message that was announced but whose payload is not at hand yet, of
@@ -63,9 +63,9 @@ pub struct Landing {
 /// peer.
 pub trait Owner {
     /// A whole message is at hand. The owner copies `payload` into the matched receive and
-    /// completes it, or keeps a copy as unexpected. Answers true if it was delivered; false if it
-    /// was kept, in which case the owner later calls [`Peer::acknowledge`] with `ack`, if there was
-    /// one.
+    /// completes the receive, or keeps a copy as an unexpected message. Returns true if the message
+    /// was delivered. Returns false if it was kept; then the owner later calls
+    /// [`Peer::acknowledge`] with `ack`, if there is one.
     fn on_message(
         &mut self,
         envelope: &Envelope,
@@ -73,34 +73,35 @@ pub trait Owner {
         ack: Option<AckToken>,
     ) -> bool;
 
-    /// A message is announced whose payload comes later. `Some` names where it goes at once; `None`
-    /// means it is unexpected, and the owner will call [`Peer::accept`] or [`Peer::discard`] for
-    /// `offer`, exactly once.
+    /// A message is announced whose payload comes later. The owner returns `Some` with the matched
+    /// receive. `None` means that the message is unexpected; then the owner later calls
+    /// [`Peer::accept`] or [`Peer::discard`] for `offer`, exactly once.
     fn on_offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing>;
 
-    /// The first bytes of a message are at hand, the others are under way. `Some` if a receive
-    /// waits for it: the message is written there as it arrives, and [`Self::on_landed`] follows.
-    /// `None` by default, and where no receive waits: then the message comes whole, by
-    /// [`Self::on_message`].
+    /// The first bytes of a message are at hand, the others are under way. The owner returns `Some`
+    /// if a receive waits for the message: the transport writes the message there as it arrives,
+    /// and [`Self::on_landed`] follows. It returns `None` by default, and if no receive waits: then
+    /// the message comes whole, by [`Self::on_message`].
     #[inline]
     fn on_begun(&mut self, _: &Envelope) -> Option<Landing> {
         None
     }
 
-    /// The payload of an accepted offer, or of a message that had begun, is in its landing, or
-    /// failed.
+    /// All payload of an accepted offer, or of a message that had begun, is in its landing, or the
+    /// transfer failed.
     fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>);
 
     /// A pending send is complete, or failed.
     fn on_sent(&mut self, token: SendToken, outcome: Result<(), TransferError>);
 
-    /// A remote is gone: no more will come from it. Offers of it that were not accepted are void;
-    /// the owner drops them and fails the receives that name this remote.
+    /// A remote is lost: nothing more will come from it. Its offers that were not accepted are
+    /// void; the owner drops them, and fails the receives that name this remote.
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError);
 
-    /// A remote cannot be reached this way, though it may live. What it has not received is the
-    /// owner's again, to be sent another way before any later send to it; the transport takes no
-    /// more for it. An owner without another way lets all fail, as by default. Slow path.
+    /// The transport cannot reach a remote, which may live. It gives back to the owner the sends
+    /// that the remote has not received, and takes no more sends to this remote. The owner posts
+    /// them to another route, before any later send to the remote. Without another route they fail,
+    /// as by default. Slow path.
     #[cold]
     fn on_turned_away(&mut self, turned: TurnedAway) {
         for send in turned.sends {
@@ -109,7 +110,7 @@ pub trait Owner {
         self.on_remote_lost(turned.remote, turned.why);
     }
 
-    /// The id for an address that contacted us first. Slow path.
+    /// The id of a process that contacted us first, by its address. Slow path.
     fn remote_at(&mut self, address: SocketAddr) -> RemoteId;
 }
 
@@ -122,14 +123,13 @@ pub trait Peer {
     /// be.
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError>;
 
-    /// Whether a message of so many bytes would leave at once and need its sender no more, as far
-    /// as can be told. Slow path.
+    /// When a message of this length would leave as a whole, as far as can be told. Slow path.
     fn readiness(&mut self, _: RemoteId, _length_bytes: usize) -> Readiness {
         Readiness::Unknown
     }
 
-    /// Takes delivery of an offered message. Completes in a later `progress`, never inside this
-    /// call.
+    /// Accepts an offered message into `landing`. The transfer ends in a later `progress`, never
+    /// inside this call.
     fn accept(&mut self, offer: OfferId, landing: Landing);
 
     /// Refuses an offered message; its sender sees it as delivered (FI_DISCARD).
@@ -138,17 +138,17 @@ pub trait Peer {
     /// Sends the receipt of a message that was kept and has now been delivered.
     fn acknowledge(&mut self, ack: AckToken);
 
-    /// Lets a round of progress pass in which there is nothing to do, where a few instructions can
-    /// say so; else does nothing, and says false: call `progress`. Fast path.
+    /// Returns true if a few instructions show that this round of progress has nothing to do; the
+    /// round is over then. Else returns false, and the caller must call `progress`. Fast path.
     fn pass(&mut self) -> bool {
         false
     }
 
-    /// Says whether who makes progress waits for nothing that comes another way: then one call may
-    /// look several times. Fast path.
+    /// Tells the transport whether the process seems to wait only for messages of this route: then
+    /// one call of `progress` may look for messages several times. Fast path.
     fn set_undisturbed(&mut self, _: bool) {}
 
-    /// Moves everything that can move without waiting; answers how many events there were. Fast
+    /// Does all work that can be done without waiting; returns how many events there were. Fast
     /// path.
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize;
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a transport gives back when it cannot reach a remote though another one might. Made by shm,
-//! sent another way by the endpoint's join of two transports.
+//! Sends that a transport gives back because it cannot reach a remote that another transport might
+//! reach. Made by shm; the endpoint's list of routes posts them to the next route.
 
 use weft_memory::{Scratch, UserBuffer};
 
 use crate::{RemoteId, SendOp, TransferError};
 
-/// A send that a transport had taken and its remote has not received.
+/// A send that a transport took and the remote has not received.
 #[derive(Debug)]
 pub struct Returned {
-    /// As it was posted. The token is [`crate::SendToken::NOBODY`] if it was told to be complete.
+    /// As it was posted. The token is [`crate::SendToken::NOBODY`] if the owner was told that the
+    /// send is complete.
     pub op: SendOp,
-    /// What it carries.
+    /// Its payload.
     pub payload: UserBuffer,
     /// Holds the payload, if that is a copy of what the user's buffer held.
     pub copy: Option<Scratch>,
@@ -20,11 +21,11 @@ pub struct Returned {
 /// A remote that a transport cannot reach, now or later, though it may live.
 #[derive(Debug)]
 pub struct TurnedAway {
-    /// Who.
+    /// The remote.
     pub remote: RemoteId,
-    /// Why.
+    /// Why it cannot be reached.
     pub why: TransferError,
-    /// What it has not received, in the order in which it was posted.
+    /// The sends that it has not received, in the order in which they were posted.
     pub sends: Vec<Returned>,
     /// The owner had asked to be told of its death.
     pub was_watched: bool,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint asks of every route beside moving bytes: to open, to know remotes, to wake a
-//! sleeper. Implemented by each transport crate; called by the endpoint, which knows routes by
-//! these traits alone.
+//! What an endpoint needs of every route besides moving bytes: to open, to know remotes, to wake a
+//! thread that sleeps. Implemented by each transport crate; called by the endpoint, which knows
+//! routes only by these traits.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -9,15 +9,15 @@ use std::os::fd::RawFd;
 
 use crate::{DirectAccess, NoDirectAccess, Peer, RemoteId};
 
-/// The address under which a route shall be reached.
+/// The address by which remotes reach a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Place {
     /// This one; port 0, or no address at all, lets the route choose.
     pub address: Option<SocketAddr>,
-    /// The route is also to be reached under every other address of the host.
+    /// Whether remotes also reach the route by every other address of the host.
     pub everywhere: bool,
-    /// Another route of the endpoint holds the UDP port of the address: here the address is only a
-    /// name, and what this route cannot send may go over the other
+    /// Another route of the endpoint holds the UDP port of the address. For this route the address
+    /// is only a name, and sends that it gives back may go over the other route
     /// ([`crate::Owner::on_turned_away`]).
     pub is_held: bool,
 }
@@ -27,7 +27,7 @@ pub struct Place {
 pub enum RouteErrorKind {
     /// Another endpoint has the address.
     AddressInUse,
-    /// The address is none of this host.
+    /// The address does not belong to this host.
     AddressNotAvailable,
     /// A setting has no meaning.
     Invalid,
@@ -38,7 +38,7 @@ pub enum RouteErrorKind {
 /// Why a route does not open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RouteError {
-    /// For programs.
+    /// The reason, for programs.
     pub kind: RouteErrorKind,
     /// For people: what was wrong, the value, the limit, the fix.
     pub words: String,
@@ -53,14 +53,15 @@ impl fmt::Display for RouteError {
 impl std::error::Error for RouteError {}
 
 /// What a thread asks of a route before and after it sleeps. A route without a descriptor keeps
-/// the defaults: nobody can sleep on it.
+/// the defaults: no thread can sleep on it.
 pub trait Sleep {
     /// A descriptor that becomes readable when there may be progress to make after `before_sleep`.
     fn wait_fd(&self) -> Option<RawFd> {
         None
     }
 
-    /// Announces a sleep on the descriptor; false if there is something to do first. Slow path.
+    /// Announces a sleep on the descriptor; returns false if there is something to do first. Slow
+    /// path.
     fn before_sleep(&mut self) -> bool {
         false
     }
@@ -74,18 +75,18 @@ pub trait Sleep {
         false
     }
 
-    /// Whether the descriptor wakes a sleeper when `remote` has room again, after the route
-    /// answered [`crate::PostError::Busy`].
+    /// Whether the descriptor wakes a thread when there is room again for sends to `remote`, after
+    /// the route returned [`crate::PostError::Busy`].
     fn wakes_for_room(&self, _: RemoteId) -> bool {
         false
     }
 }
 
-/// A way to reach remotes: what an endpoint needs of it. All calls come from one thread at a time.
+/// A route to remotes, as the endpoint uses it. All calls come from one thread at a time.
 pub trait Route: Peer + Sleep + Sized {
-    /// What the route wants to know when it is opened.
+    /// The settings that the route needs when it is opened.
     type Settings: Clone + Default;
-    /// What it counts.
+    /// The counts that it keeps.
     type Statistics;
 
     /// Opens the route at `place`. Setup.
@@ -94,26 +95,28 @@ pub trait Route: Peer + Sleep + Sized {
     /// What failed.
     fn open(settings: &Self::Settings, place: Place) -> Result<Self, RouteError>;
 
-    /// The address under which others reach us.
+    /// The address by which remotes reach us.
     fn local_address(&self) -> SocketAddr;
 
-    /// Says who `remote` is; comes before any send to it. Ids come in order, each once. Slow path.
+    /// Tells the address of `remote`, before any send to it. Ids come in order, each once. Slow
+    /// path.
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr);
 
-    /// The user has named the address of `remote` again: if it was lost, another process may be
-    /// there now. Slow path.
+    /// The user has inserted the address of `remote` again. If that remote was lost, another
+    /// process may have the address now. Slow path.
     fn name_again(&mut self, remote: RemoteId);
 
-    /// Messages to `remote` go this way from now on, in an endpoint that has other routes too: what
-    /// only remotes in use need is begun now. Slow path.
+    /// In an endpoint with several routes: from now on messages to `remote` take this route, so the
+    /// route begins what only remotes in use need. Slow path.
     fn begin_use(&mut self, _remote: RemoteId) {}
 
-    /// Asks that the death of `remote` be noticed even if nothing is sent to it, or no longer. If
-    /// it is dead already, the next progress says so ([`crate::Owner::on_remote_lost`]), again if
-    /// need be: a receive that names it waits. Saying so ends the watch. Slow path.
+    /// Sets whether the route notices the death of `remote` even if nothing is sent to it. If the
+    /// remote is dead already, the next progress reports that
+    /// ([`crate::Owner::on_remote_lost`]), even if it was reported before, since a receive that
+    /// names the remote waits now. The report ends the watch. Slow path.
     fn watch(&mut self, remote: RemoteId, on: bool);
 
-    /// What was counted so far.
+    /// The counts so far.
     fn statistics(&self) -> Self::Statistics;
 
     /// Access to memory of remotes without their help, where the route has it. Fast path.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A completion queue: a ring that grows and never drops, with errors beside it in their places.
+//! A completion queue: a ring of completions that grows and never drops any. Errors are beside it,
+//! each with its place in the order.
 //!
 //! Written where operations end; read by the calls on queues. fi_cq(3).
 
@@ -12,9 +13,9 @@ use crate::error::Error;
 use crate::ids::{EndpointId, FiAddr};
 use crate::settings::QueueSettings;
 
-/// Chosen: entries that fit before the ring grows, if the user has no wish.
+/// Entries that fit before the ring grows, if the user asked for no size. Chosen.
 const DEFAULT_SIZE: usize = 256;
-/// Chosen: a larger wish is met by growing, not by reserving.
+/// Most entries for which room is reserved; for a larger size the ring grows later. Chosen.
 const LARGEST_RESERVED: usize = 1 << 16;
 
 /// An operation is complete.
@@ -31,7 +32,7 @@ pub struct Completion {
     pub length_bytes: usize,
     /// The sender's data, if `flags` has `REMOTE_CQ_DATA`; else 0.
     pub cq_data: u64,
-    /// What it was and what it carries: flags of [`crate::flags`].
+    /// The kind of operation, and what the entry contains: flags of [`crate::flags`].
     pub flags: u64,
     /// Address where the message begins, for multi-receives; 0 otherwise.
     pub address: usize,
@@ -55,7 +56,7 @@ impl Completion {
         ]
     }
 
-    /// An entry that says nothing but what it is for.
+    /// An entry with only its context and flags.
     pub(super) const fn bare(context: usize, flags: u64) -> Self {
         Self {
             context,
@@ -72,16 +73,16 @@ impl Completion {
 /// An operation failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorCompletion {
-    /// As for a success; `length_bytes` counts what was delivered.
+    /// The entry as for a success; `length_bytes` counts the bytes that were delivered.
     pub completion: Completion,
     /// Bytes of the message that did not fit, for [`Error::Truncated`]; else 0.
     pub overflow_bytes: usize,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
 impl ErrorCompletion {
-    /// One of which no byte was cut.
+    /// An error of a message that was not cut off.
     pub(super) fn whole(completion: Completion, error: Error) -> Self {
         Self {
             completion,
@@ -91,12 +92,11 @@ impl ErrorCompletion {
     }
 }
 
-/// Completions in order, by the number of successes before them, in a ring whose places are written
-/// and read where they lie: what `VecDeque` does, less the copies of an entry that its `Option`s
-/// cost on the fast path.
+/// Completions in order, in a ring. Entries are written and read in their places: as in
+/// `VecDeque`, but without the copies of an entry that its `Option`s cost on the fast path.
 #[derive(Debug)]
 struct Ring {
-    /// A power of two of places.
+    /// The places; their number is a power of two.
     places: Box<[Completion]>,
     pushed: u64,
     popped: u64,
@@ -150,7 +150,7 @@ impl Ring {
     }
 }
 
-/// The queue.
+/// A completion queue.
 #[derive(Debug)]
 pub(crate) struct CompletionQueue {
     ready: Ring,
@@ -161,9 +161,9 @@ pub(crate) struct CompletionQueue {
     errors: VecDeque<(u64, ErrorCompletion)>,
     /// The place of the first error, or `u64::MAX`.
     first_error: u64,
-    /// For those who sleep on the queue.
+    /// Wakes threads that sleep on the queue.
     pub(crate) alarm: Alarm,
-    /// Endpoints that an empty read drives.
+    /// Endpoints for which a read of the empty queue makes progress.
     pub(crate) bound: Vec<EndpointId>,
 }
 
@@ -195,22 +195,24 @@ impl CompletionQueue {
         self.alarm.sound();
     }
 
-    /// What comes from now on goes to an application's array; the queue must be empty. Fast path.
+    /// From now on completions go into an application's array; the queue must be empty. Fast path.
     #[inline(always)]
     pub(crate) fn hold_out(&mut self, buffer: impl Fn() -> CqBuffer) {
         debug_assert!(self.is_empty(), "entries keep their order");
-        // Made where it is stored: read back in other widths than it was written, it would stall.
+        // Made in its place: if it were copied there in other widths than it was written, the
+        // processor would stall.
         self.buffer = buffer();
     }
 
-    /// Ends that; answers how many entries went there. Fast path.
+    /// From now on completions go into the ring again; returns how many went into the array. Fast
+    /// path.
     #[inline(always)]
     pub(crate) fn take_back(&mut self) -> usize {
         self.buffer.close();
         self.buffer.taken()
     }
 
-    /// Reads what waits into an application's array, up to the next error.
+    /// Reads completions into an application's array, up to the next error.
     ///
     /// # Errors
     /// As [`CompletionQueue::read`].
@@ -221,7 +223,7 @@ impl CompletionQueue {
 
     #[cold]
     pub(crate) fn push_error(&mut self, error: ErrorCompletion) {
-        // What follows must be read after it.
+        // The entries that follow it must be read after it.
         self.buffer.close();
         let place = self.ready.pushed;
         self.errors.push_back((place, error));

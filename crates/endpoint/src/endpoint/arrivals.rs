@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The owner that a transport calls back during progress: each event goes to the part whose it is.
+//! The owner that a transport calls back during progress: it passes each event on to the part of
+//! the endpoint that the event belongs to.
 //!
 //! Made by endpoint.rs for each call of [`weft_contract::Peer::progress`].
 
@@ -38,7 +39,7 @@ impl Owner for Arrivals<'_> {
                 return true;
             }
         }
-        // A copy, so that the envelope need not be in memory above.
+        // A copy, so that the compiler need not keep the envelope in memory in the caller.
         let envelope = *envelope;
         self.on_other_message(&envelope, payload, ack)
     }
@@ -92,7 +93,7 @@ impl Owner for Arrivals<'_> {
 }
 
 impl Arrivals<'_> {
-    /// A message that does not just end the earliest receive.
+    /// Takes a message that does not simply end the earliest posted receive.
     #[inline(never)]
     fn on_other_message(
         &mut self,

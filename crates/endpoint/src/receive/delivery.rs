@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What was matched: the message goes into its buffer, and the user hears of it.
+//! Matched messages: the message goes into the receive's buffer, and the user is told.
 //!
 //! Called by receiving.rs and shared.rs, which match. Messages that the transport has to fetch wait
 //! here until they have landed.
@@ -21,7 +21,7 @@ pub(crate) struct PostedReceive {
     pub(crate) buffer: UserBuffer,
     pub(crate) context: usize,
     pub(crate) flags: u64,
-    /// Set if it takes many messages.
+    /// The multi-receive, if the receive takes several messages.
     pub(crate) multi: Option<MultiId>,
 }
 
@@ -50,7 +50,7 @@ impl PostedReceive {
     }
 }
 
-/// Where a message goes.
+/// The receive, or the part of a multi-receive, that a message goes into.
 pub(crate) struct Destination {
     pub(crate) buffer: UserBuffer,
     pub(crate) end: ReceiveEnd,
@@ -76,7 +76,7 @@ struct Filling {
     multi: Option<MultiId>,
 }
 
-/// All that is matched, and how it is reported.
+/// All receives that a transport fills, and how their ends are reported.
 pub(crate) struct Delivery {
     pub(crate) reports: ReceiveReports,
     pub(crate) multis: MultiReceives,
@@ -95,7 +95,7 @@ impl Delivery {
         }
     }
 
-    /// A copy of a message that nobody waits for. Fast path.
+    /// A copy of a message for which no receive was posted. Fast path.
     #[inline(always)]
     pub(crate) fn keep(
         &mut self,
@@ -110,7 +110,7 @@ impl Delivery {
         }
     }
 
-    /// Has the transport fill a receive; [`Self::landed`] follows.
+    /// Notes a receive that the transport fills; [`Self::landed`] follows.
     #[inline]
     pub(crate) fn expect(&mut self, envelope: &Envelope, destination: Destination) -> Landing {
         let Destination { buffer, end, multi } = destination;
@@ -125,7 +125,7 @@ impl Delivery {
         }
     }
 
-    /// What the transport fetched is in its place, or is not.
+    /// The transport has filled a landing, or has failed to.
     #[inline]
     pub(crate) fn landed(
         &mut self,
@@ -139,7 +139,7 @@ impl Delivery {
         }
     }
 
-    /// A message is in a receive for many.
+    /// A message has been put into a multi-receive.
     pub(crate) fn filled_part(
         &mut self,
         remotes: &Remotes,
@@ -156,7 +156,7 @@ impl Delivery {
         self.finish(remotes, completions, filling, Ok(()));
     }
 
-    /// Ends an unexpected message in the receive that it was kept for.
+    /// Puts an unexpected message into the receive that matches it, and ends both.
     pub(crate) fn deliver<P: Peer>(
         &mut self,
         route: &mut P,
@@ -228,7 +228,7 @@ impl Delivery {
         }
     }
 
-    /// Ends a posted receive that was taken back, without a message. Slow path.
+    /// Ends a posted receive without a message: it was cancelled, or its remote is lost. Slow path.
     pub(crate) fn abandon(
         &mut self,
         completions: &mut Completions,

@@ -79,9 +79,9 @@ impl Receiving {
         self.matcher(class).post(want, posted);
     }
 
-    /// Ends a receive with an unexpected message, if that is at hand and its sender does not wait
-    /// for an answer, as nearly all are; else [`Self::receive_other`] must be asked. The receive
-    /// stays where it lies: moved, it would be copied.
+    /// Ends a receive with an unexpected message, if the message is here whole and its sender waits
+    /// for no answer. That holds for nearly all; for others call [`Self::receive_other`]. The
+    /// receive stays in its place, since moving it would copy it.
     #[inline(always)]
     pub(crate) fn receive(
         &mut self,
@@ -112,7 +112,8 @@ impl Receiving {
         true
     }
 
-    /// The same with one that is not here yet, or whose sender waits for an answer.
+    /// As [`Self::receive`], for a message that is not here yet, or whose sender waits
+    /// for an answer.
     #[inline(never)]
     pub(crate) fn receive_other<P: Peer>(
         &mut self,
@@ -135,8 +136,8 @@ impl Receiving {
         taken.map(|(.., message)| message)
     }
 
-    /// Opens a multi-receive, and fills it with the unexpected messages that it matches; answers
-    /// what to post, if there is room left. Slow path.
+    /// Opens a multi-receive, and fills it with the unexpected messages that it matches; returns
+    /// the receive to post, if there is room left in it. Slow path.
     ///
     /// # Errors
     /// [`Error::Invalid`] without a buffer.
@@ -178,8 +179,8 @@ impl Receiving {
         Ok(Some(posted))
     }
 
-    /// Takes back the earliest receive posted under `context`; false if there is none. An error
-    /// entry follows. Slow path.
+    /// Cancels the earliest receive posted under `context`; returns false if there is none. An
+    /// error entry follows. Slow path.
     pub(crate) fn cancel(&mut self, completions: &mut Completions, context: usize) -> bool {
         for class in [Class::Tagged, Class::Message] {
             let is_it = |posted: &PostedReceive| posted.context == context;
@@ -197,7 +198,7 @@ impl Receiving {
         self.messages.directed_count(remote) + self.tagged.directed_count(remote) > 0
     }
 
-    /// What waits on both sides.
+    /// How many receives and how many unexpected messages wait.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting {
             posted_count: self.messages.posted_count() + self.tagged.posted_count(),
@@ -205,8 +206,8 @@ impl Receiving {
         }
     }
 
-    /// Ends the earliest receive of all with a message, if they match; false if [`Self::message`]
-    /// must be asked. Fast path.
+    /// Ends the earliest posted receive with a message, if they match; returns false if the caller
+    /// must call [`Self::message`]. Fast path.
     #[inline(always)]
     pub(crate) fn end_first(
         &mut self,
@@ -234,7 +235,7 @@ impl Receiving {
         true
     }
 
-    /// A message is at hand; false if it is kept.
+    /// Takes a message that is here whole; returns false if it is kept as unexpected.
     pub(crate) fn message(
         &mut self,
         remotes: &Remotes,
@@ -270,7 +271,7 @@ impl Receiving {
         true
     }
 
-    /// A message is announced; answers where it goes if a receive waits for it.
+    /// Takes the announcement of a message; returns its landing if a receive waits for it.
     #[inline]
     pub(crate) fn offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing> {
         let matcher = self.matcher(envelope.class);
@@ -293,7 +294,8 @@ impl Receiving {
         Some(self.delivery.expect(envelope, destination))
     }
 
-    /// A message begins; answers where it goes if a receive waits for it that is for one message.
+    /// Takes the beginning of a message; returns its landing if a receive for one message waits
+    /// for it.
     #[inline]
     pub(crate) fn begin(&mut self, envelope: &Envelope) -> Option<Landing> {
         let matcher = self.matcher(envelope.class);
@@ -329,7 +331,7 @@ impl Receiving {
         Some(part)
     }
 
-    /// A remote is gone: receives that name it fail, and what it only announced is void.
+    /// A remote is lost: receives that name it fail, and messages that it only announced are void.
     #[cold]
     pub(crate) fn remote_lost(
         &mut self,

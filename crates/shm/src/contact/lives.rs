@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who lives: whom to look after, whether a remote is gone, and whether somebody new is at the
-//! address of one that we knew. Asked by the transport at its ticks and at first words; what ends
-//! with a remote is in loss.
+//! Whether remotes live: which remotes to check now, whether one is gone, and whether another
+//! process has the address of one that we knew. The transport asks at its ticks and at first
+//! contact; loss.rs ends what was under way with a dead remote.
 
 use std::io::ErrorKind;
 
@@ -15,25 +15,25 @@ use crate::contact::contacts::Contacts;
 use crate::contact::own::listener_name;
 use crate::contact::remote::Link;
 
-/// Lanes and remotes nobody waits for that are looked after at a time. Chosen: ten looks in a
-/// second then see to 640, at some ten microseconds each.
+/// How many lanes and remotes that no operation waits for are checked at a time. Chosen: with ten
+/// checks in a second these are 640, at some ten microseconds each.
 const SILENT_COUNT: usize = 64;
 
-/// Slots in use from which on all of them are looked after at a time. Chosen: a server that many
-/// short clients visit has room for the next ones within a tenth of a second.
+/// If this many slots are in use, all of them are checked at a time. Chosen: a server with many
+/// short-lived clients then has room for the next ones within a tenth of a second.
 const MANY_COUNT: usize = SLOT_COUNT / 2;
 
-/// Whose turn it is to be looked after.
+/// Which remotes are checked next.
 #[derive(Debug, Default)]
 pub(crate) struct Lives {
-    /// The remote from which on silent ones are looked after next.
+    /// The remote at which the next check of silent remotes begins.
     next_silent: usize,
 }
 
 impl Lives {
-    /// Remotes to look after now: those with something under way, or watched; and some of the
-    /// others that hold a slot of ours, or in whose region we hold one: they might be gone, or have
-    /// been replaced.
+    /// The remotes to check now: all with operations under way, or watched; and some of the others
+    /// that hold a slot of ours, or in whose region we hold a slot, since they may be gone, or
+    /// another process may have their address.
     pub(crate) fn cared_for(
         &mut self,
         contacts: &Contacts,
