@@ -88,7 +88,10 @@ fn dead_mounts(count: usize, dead: &[PathBuf]) -> Check {
     let Some(first) = dead.first() else {
         return Check::ok(
             "dead mounts",
-            format!("none of {count} buckets mounted here"),
+            match count {
+                0 => "no bucket is mounted here".to_owned(),
+                _ => format!("none of the {count} buckets mounted here is dead"),
+            },
             why,
         );
     };

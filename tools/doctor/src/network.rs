@@ -309,7 +309,7 @@ fn flows(vendor: Option<&str>) -> Check {
              paths are as many flows (read, not measured)",
             why,
         ),
-        _ => Check::ok(FLOWS, "one host cannot tell what is between hosts", why).not_tried(how),
+        _ => Check::ok(FLOWS, "the doctor on one host cannot measure it", why).not_tried(how),
     }
 }
 
@@ -317,7 +317,7 @@ fn flows(vendor: Option<&str>) -> Check {
 fn hosts() -> Check {
     Check::ok(
         HOSTS,
-        "no other host is named to a check",
+        "you named no other host",
         "only a job over several hosts shows what switches, firewalls and MTUs between them do",
     )
     .not_tried("weft doctor --hosts HOST,HOST")

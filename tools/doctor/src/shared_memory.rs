@@ -144,11 +144,11 @@ fn left(files: &[(PathBuf, u64)]) -> Check {
     let name = "left in /dev/shm";
     let why = "shared memory of killed jobs takes memory until somebody removes it";
     let Some((first, _)) = files.first() else {
-        return Check::ok(name, "no MPI's file of yours that nobody has open", why);
+        return Check::ok(name, "no MPI left a file of yours there", why);
     };
     let bytes = files.iter().map(|(_, bytes)| bytes).sum();
     let value = format!(
-        "{} files of {} that nobody has open, first {}",
+        "{} files of {} that no process has open, first {}",
         files.len(),
         size(bytes),
         first.display()
