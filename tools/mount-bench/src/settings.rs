@@ -14,24 +14,25 @@ use crate::peers::{Kind, Peer};
     name = "weft bench mount",
     about = "Measure weft-mount beside other programs that mount buckets, in turns, on an S3 \
         server of the tests",
-    after_help = "`make bench-mount` builds the server and the peers, and runs this. Mounting \
-        wants root; loads want fio, tar and find.\n\
+    after_help = "`make bench-mount` builds the server and the programs, and runs this. Mounting \
+        needs root; loads need fio, tar and find.\n\
         Exit codes: 0 all ran; 1 a run failed; 2 wrong usage."
 )]
 pub struct Settings {
     /// What to do in the mounted folder [default: all]
     #[arg(value_name = "LOAD", value_parser = loads::named)]
     pub loads: Vec<&'static Load>,
-    /// The S3 server: weft-bucket-server, optimised
+    /// The command of the S3 server: weft-bucket-server, from a release build
     #[arg(long, value_name = "COMMAND")]
     pub server: PathBuf,
-    /// Who takes part: weft, mountpoint, mountpoint-ttl, rclone or s3fs, and its command
+    /// A program that takes part: weft, mountpoint, mountpoint-ttl, rclone or s3fs, and its
+    /// command; once for each program
     #[arg(long = "peer", value_name = "NAME=COMMAND", value_parser = peer, required = true)]
     pub peers: Vec<Peer>,
-    /// How often each peer runs each load
+    /// How often each program runs each load
     #[arg(long, short, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: u32,
-    /// Seconds that a run may take; a longer one counts as so long
+    /// Seconds after which a run is ended; it then counts as that long
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: u64,
     /// A new folder for the page and the runs as JSON

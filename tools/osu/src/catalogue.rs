@@ -90,11 +90,11 @@ pub fn overview() -> String {
          \x20 weft run -n N -- weft bench BENCHMARK[,...] [OPTIONS]  the MPI of the job\n\
          \x20 weft run -n N -- weft bench ior [OPTIONS]              files, as IOR does\n\
          \x20 weft run -n N -- weft bench mdtest [OPTIONS]           many files, as mdtest does\n\
-         \x20 weft run -n N -- weft bench ft|is [OPTIONS]            two kernels of NAS\n\
+         \x20 weft run -n N -- weft bench ft|is [OPTIONS]            two NAS benchmarks\n\
          \x20 weft bench compare [OPTIONS]                           MPIs and transports in turns\n\
          \x20 weft bench app PROGRAM [OPTIONS]                       whole programs in turns\n\
-         \x20 weft bench figures --out DIR                           published effects again\n\
-         \x20 weft bench mount --peer NAME=COMMAND [OPTIONS]         weft-mount beside its peers\n",
+         \x20 weft bench figures --out DIR                           published figures, here\n\
+         \x20 weft bench mount --server COMMAND --peer NAME=COMMAND  programs that mount buckets\n",
     );
     for (heading, belongs) in SORTS {
         text.push_str(&format!("\n{heading}:\n"));

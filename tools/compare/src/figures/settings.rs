@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "weft bench figures",
-    about = "Show published effects again on this machine, as one page and SVG files"
+    about = "Measure published figures again on this machine, as one page and SVG files"
 )]
 pub struct Settings {
     /// Which figures; all without a name
