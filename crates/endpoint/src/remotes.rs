@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The remotes of an endpoint: the user's names for them turned into ours and back.
+//! The remotes of an endpoint: turns the user's names for them (`fi_addr_t`) into our ids and back.
 //!
 //! Asked by send.rs and receive.rs for every call; changed by address_vector.rs and by first
 //! contacts. Which route leads to a remote: routes.rs.
@@ -14,7 +14,7 @@ use crate::ids::FiAddr;
 /// What an endpoint knows of one remote.
 #[derive(Debug)]
 struct Remote {
-    /// Its first name in the address vector; [`FiAddr::UNSPEC`] if it has none.
+    /// The remote's first name in the address vector; [`FiAddr::UNSPEC`] if it has none.
     name: FiAddr,
     /// Whether the transport was asked to notice its death.
     watched: bool,
@@ -29,7 +29,8 @@ const NOBODY: RemoteId = RemoteId(u32::MAX);
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
     by_name: Vec<RemoteId>,
-    /// The same, but nobody where sends wait for room: others must go behind them.
+    /// As `by_name`, but without remotes to which sends wait for room: later sends must go behind
+    /// those.
     open: Vec<RemoteId>,
     by_id: Vec<Remote>,
     by_address: HashMap<SocketAddr, RemoteId>,
@@ -43,19 +44,19 @@ impl Remotes {
         (found != NOBODY).then_some(found)
     }
 
-    /// The same, if no sends to it wait. Fast path.
+    /// The remote that the user calls `name`, if no sends to it wait. Fast path.
     #[inline(always)]
     pub(crate) fn open(&self, name: FiAddr) -> Option<RemoteId> {
         let found = *self.open.get(usize::try_from(name.0).ok()?)?;
         (found != NOBODY).then_some(found)
     }
 
-    /// Sends to `remote` wait from now on. Slow path.
+    /// Notes that sends to `remote` wait for room from now on. Slow path.
     pub(crate) fn hold(&mut self, remote: RemoteId) {
         self.set_held(remote, true);
     }
 
-    /// Sends to `remote` wait no longer. Slow path.
+    /// Notes that no more sends to `remote` wait. Slow path.
     pub(crate) fn release(&mut self, remote: RemoteId) {
         self.set_held(remote, false);
     }
@@ -74,7 +75,7 @@ impl Remotes {
         }
     }
 
-    /// What the user calls `remote`. Fast path.
+    /// The user's name for `remote`. Fast path.
     #[inline(always)]
     pub(crate) fn name_of(&self, remote: RemoteId) -> FiAddr {
         self.by_id
@@ -96,7 +97,7 @@ impl Remotes {
         (found, found == next)
     }
 
-    /// Learns that `name` leads to `remote`, whose first name is `first`. Slow path.
+    /// Notes that `name` leads to `remote`, whose first name is `first`. Slow path.
     pub(crate) fn set_name(&mut self, name: FiAddr, remote: RemoteId, first: FiAddr) {
         let index = name.0 as usize;
         if index >= self.by_name.len() {
@@ -109,7 +110,7 @@ impl Remotes {
         self.by_id[remote.index()].name = first;
     }
 
-    /// Forgets `name`; its remote is now first called `first`. Slow path.
+    /// Forgets `name`; the first name of its remote is now `first`. Slow path.
     pub(crate) fn clear_name(&mut self, name: FiAddr, first: FiAddr) {
         if let Some(remote) = self.named(name) {
             self.by_name[name.0 as usize] = NOBODY;
@@ -118,7 +119,7 @@ impl Remotes {
         }
     }
 
-    /// Whether `remote` is still to be watched; marks it so. Fast path.
+    /// Marks `remote` as watched; returns whether it was not watched before. Fast path.
     #[inline(always)]
     pub(crate) fn start_watching(&mut self, remote: RemoteId) -> bool {
         match self.by_id.get_mut(remote.index()) {

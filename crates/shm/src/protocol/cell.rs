@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Cells of a lane (docs/shm-layout.md, clause 5): one type a kind, built by whoever sends, parsed
-//! once by whoever receives. Numbers of kinds, flags and the order of words are known here alone.
+//! Cells of a lane (docs/shm-layout.md, clause 5). Each kind of cell has a type, which the sender
+//! builds and the receiver parses once. Only this file knows the numbers of kinds, the flags and
+//! the order of words.
 //!
-//! A [`Carrier`] names payload beside it; a [`Control`] is all in its words. Inline messages are
-//! apart, since most messages are such: see [`MatchHeader`]. Called by send, receive and refusal.
+//! A [`Carrier`] names payload beside it; a [`Control`] consists of its words alone. Inline
+//! messages have functions of their own, since most messages are inline: see [`MatchHeader`].
+//! Called by send, receive and refusal.
 
 use std::ops::Range;
 
@@ -39,12 +41,12 @@ type Words = [u64; 7];
 /// Words of a cell that names payload: tag, data, and what the kind puts behind the place.
 type CarrierWords = [u64; 5];
 
-/// A cell that says what cannot be.
+/// A cell that no correct sender writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Malformed {
-    /// Which part of it.
+    /// The part of the cell that is wrong.
     pub(crate) what: &'static str,
-    /// What it says.
+    /// The value of that part.
     pub(crate) value: u64,
 }
 
@@ -52,7 +54,7 @@ fn require(is_good: bool, what: &'static str, value: u64) -> Result<(), Malforme
     is_good.then_some(()).ok_or(Malformed { what, value })
 }
 
-/// What a message is matched by, in the first cell of each message.
+/// The part of a message's first cell by which the owner matches the message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct MatchHeader {
     pub(crate) class: Class,
@@ -61,7 +63,7 @@ pub(crate) struct MatchHeader {
 }
 
 impl MatchHeader {
-    /// That of a send. Fast path.
+    /// The header of a send. Fast path.
     #[inline(always)]
     pub(crate) fn of(op: &SendOp) -> Self {
         Self {
@@ -71,7 +73,7 @@ impl MatchHeader {
         }
     }
 
-    /// That of an inline message. Fast path.
+    /// The header of an inline message. Fast path.
     #[inline(always)]
     pub(crate) fn of_inline(arrival: &Arrival<'_>) -> Self {
         Self::read(arrival.head.flags, arrival.word(0), arrival.word(1))
@@ -128,35 +130,38 @@ fn flags_of(class: Class, has_data: bool) -> u8 {
     side | if has_data { FLAG_DATA } else { 0 }
 }
 
-/// EAGER: all of a message is in its place. STREAM: the first piece of one is.
+/// EAGER: the whole payload of a message is in its place. STREAM: the first piece of it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Eager {
     pub(crate) header: MatchHeader,
-    /// Of the whole message.
+    /// The length of the whole message.
     pub(crate) length_bytes: u32,
-    /// What the FIN is to name that its sender waits for, if it does.
+    /// The number that the FIN must name, if the sender waits for a FIN.
     pub(crate) receipt: Option<u64>,
 }
 
-/// RTS, ready to send: a message is described, for its receiver to have fetched.
+/// RTS, ready to send: the description of a message whose payload the receiver asks for or fetches
+/// later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Rts {
     pub(crate) header: MatchHeader,
     pub(crate) send_id: u64,
     pub(crate) length_bytes: u64,
-    /// Where it lies in its sender's memory, if in one stretch that may be read there.
+    /// Where the message lies in the sender's memory, if it is in one piece that may be read there.
     pub(crate) address: Option<u64>,
-    /// Its whole pages lie in what its sender shares, and its ends in the place of that send id.
+    /// The message's whole pages lie in memory that the sender shares, and its ends in the place
+    /// that belongs to the send id.
     pub(crate) is_shared: bool,
-    /// Its sender waits for a FIN after the last byte went through a pipe.
+    /// The sender waits for a FIN after the last byte went through a pipe.
     pub(crate) wants_receipt: bool,
 }
 
-/// CTS, clear to send: the receiver says how the payload of a described message is to come.
+/// CTS, clear to send: the receiver says how the sender must send the payload of a described
+/// message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cts {
     pub(crate) send_id: u64,
-    /// Which bytes of the message; one at least.
+    /// The bytes of the message that the receiver wants; one at least.
     pub(crate) bytes: Range<u64>,
     pub(crate) by: Transfer,
 }
@@ -164,7 +169,7 @@ pub(crate) struct Cts {
 /// How the payload of a described message moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Transfer {
-    /// Through a pipe of the receiver's.
+    /// Through a pipe of the receiver.
     Pipe {
         pipe: usize,
         first_chunk: usize,
@@ -173,11 +178,11 @@ pub(crate) enum Transfer {
     },
     /// Through the lane, in DATA cells that name the message by the receiver's number.
     Lane { number: u64 },
-    /// Both processes copy; the claims of chunks stand in the states of a pipe (clause 7a).
+    /// Both processes copy; a pipe's states hold the chunk claims (clause 7a).
     Copy {
         pipe: usize,
         ticket: u64,
-        /// Where the message's first byte goes in the receiver's memory.
+        /// The address of the message's first byte in the receiver's memory.
         address: u64,
     },
 }
@@ -186,7 +191,7 @@ pub(crate) enum Transfer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fin {
     pub(crate) send_id: u64,
-    /// The receiver copied the message out of what the sender shares.
+    /// The receiver copied the message out of memory that the sender shares.
     pub(crate) is_mapped: bool,
 }
 
@@ -195,16 +200,17 @@ pub(crate) struct Fin {
 pub(crate) enum Carrier {
     Eager(Eager),
     Stream(Eager),
-    /// A further piece of the message that streams through the lane, of so many bytes.
+    /// A further piece, of this length, of the message that streams through the lane.
     Piece(u32),
-    /// RTS with early data: the message's first bytes come along, so many in this cell and in the
+    /// RTS with early data: so many first bytes of the message come along, with this cell and the
     /// pieces behind it.
     EarlyRts(Rts, u32),
-    /// A part of what a CTS asked for: the receiver's number for the message, and its length.
+    /// A part of the payload that a CTS asked for: the receiver's number for the message, and the
+    /// part's length.
     Data(u64, u32),
 }
 
-/// A cell of words alone.
+/// A cell without payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Control {
     Rts(Rts),
@@ -237,22 +243,22 @@ pub(crate) fn is_inline(head: Head) -> bool {
     head.kind == INLINE
 }
 
-/// Whether only somebody who can answer may take this cell. Slow path.
+/// Whether the receiver must be able to answer the sender before it takes this cell. Slow path.
 pub(crate) fn needs_answer(head: Head) -> bool {
     matches!(head.kind, RTS | RTS_EARLY) || head.flags & FLAG_RECEIPT != 0
 }
 
 impl Cell {
-    /// What the cell at the front of a lane says. Its payload is not looked at.
+    /// Parses the cell at the front of a lane, without its payload.
     ///
     /// # Errors
-    /// [`Malformed`] if it says what its kind does not permit, or is of no kind known here.
+    /// [`Malformed`] if the cell's kind is unknown, or does not permit what the cell contains.
     #[inline]
     pub(crate) fn of(arrival: &Arrival<'_>) -> Result<Self, Malformed> {
         Self::parse(arrival.head, &arrival.words())
     }
 
-    /// Whether it is the first one of a message.
+    /// Whether this is the first cell of a message.
     #[inline]
     pub(crate) fn begins_message(&self) -> bool {
         match self {

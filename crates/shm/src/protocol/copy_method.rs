@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! By which method a described message is copied: one table, asked once for each message when it is
-//! its turn. Called by the receiving side, which gathers the facts; where several methods are open,
-//! a tuner finds the fastest one.
+//! The table that chooses the copy method of a described message, once for each message when it is
+//! its turn. Called by the receiving side, which gathers the facts; if several methods are
+//! possible, a tuner finds the fastest one.
 
 use crate::settings::SingleCopy;
 
-/// Longest message that is copied out of a mapped heap by ordinary stores, without measuring
-/// non-temporal ones. Measured: docs/lab/2026-11-22-mapped-copy.md; the receiver's time alone,
-/// which is what can be measured here, is in favour of the slower ones up to there.
+/// Longest message that is copied out of a mapped heap by ordinary stores, without trying
+/// non-temporal stores. Measured: docs/lab/2026-11-22-mapped-copy.md. Up to this length the
+/// receiver's own time, the only one that can be measured here, would choose the slower stores.
 const MAPPED_PLAIN_BYTES: u64 = 2 << 20;
 
 /// A method. Names and numbers are those of `weft_facts::copy`.
@@ -50,14 +50,14 @@ impl CopyMethod {
     }
 }
 
-/// What the choice is made by.
+/// The facts by which the choice is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// Length of what is to be copied.
+    /// How many bytes have to be copied.
     pub(crate) bytes: u64,
-    /// It lies where we have mapped it.
+    /// The message lies in memory that we have mapped.
     pub(crate) is_mapped: bool,
-    /// Where it goes is one stretch.
+    /// The receive's buffer is in one piece.
     pub(crate) is_contiguous: bool,
     /// What the user asks for.
     pub(crate) asked: SingleCopy,
@@ -65,21 +65,21 @@ pub(crate) struct Facts {
     pub(crate) shares_cores: bool,
 }
 
-/// Which methods are open to a message, beside pipes.
+/// Which methods are possible for a message, besides pipes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Open {
-    /// We may read its sender's memory.
+    /// We may read the sender's memory.
     pub(crate) single_copy: bool,
-    /// And its sender may write where it goes.
+    /// The sender may also write into our memory.
     pub(crate) cooperative: bool,
-    /// It lies where we have mapped it.
+    /// The message lies in memory that we have mapped.
     pub(crate) mapped: bool,
 }
 
 impl Open {
     pub(crate) fn holds(self, method: CopyMethod) -> bool {
         match method {
-            // One copy in user space is the least there is, and trials cost
+            // No method is faster than one copy in user space, and trials of others would cost time
             // (docs/lab/2026-11-22-mapped-copy.md).
             CopyMethod::Mapped | CopyMethod::MappedNonTemporal => self.mapped,
             _ if self.mapped => false,
@@ -89,7 +89,7 @@ impl Open {
         }
     }
 
-    /// The one that is taken while nothing is known.
+    /// The method that is taken before anything was measured.
     pub(crate) fn default(self) -> CopyMethod {
         if self.mapped {
             CopyMethod::Mapped
@@ -99,20 +99,20 @@ impl Open {
     }
 }
 
-/// What the facts say.
+/// What follows from the facts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Selection {
-    /// It is this one.
+    /// This method.
     Fixed(CopyMethod),
-    /// The fastest one of these is to be found.
+    /// The fastest one of these, which a tuner finds.
     Tuned(Open),
 }
 
-/// How a described message is copied. Whether its sender's memory may be read is asked last, since
-/// that takes a try.
+/// Chooses how a described message is copied. It asks last whether the sender's memory may be read,
+/// since finding that out takes a trial read.
 pub(crate) fn select(facts: &Facts, may_read: impl FnOnce() -> bool) -> Selection {
     let mapped = facts.is_mapped && facts.asked != SingleCopy::Always;
-    // As single copy is taken without measuring where ranks share processors.
+    // Where ranks share processors, single copy is taken without measuring.
     if mapped && (facts.bytes <= MAPPED_PLAIN_BYTES || facts.shares_cores) {
         return Selection::Fixed(CopyMethod::Mapped);
     }
@@ -128,8 +128,8 @@ pub(crate) fn select(facts: &Facts, may_read: impl FnOnce() -> bool) -> Selectio
 }
 
 /// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share
-/// processors do so unless told otherwise: a pipe needs both of its ends to run in turns, and every
-/// turn is a switch between processes, which no time of a single transfer shows
+/// processors do so unless the user says otherwise: for a pipe both processes must run in turns,
+/// and each turn is a switch between processes, which the time of a single transfer does not show
 /// (docs/lab/2026-11-21-long-messages-on-shared-cores.md).
 pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
     match asked {

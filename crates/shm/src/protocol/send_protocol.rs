@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! By which protocol a message leaves: one table, asked once for each message. Called by the send
-//! side, which gathers the facts; where two protocols are open, a tuner finds the faster one.
+//! The table that chooses the protocol of a message, once for each message. Called by the send
+//! side, which gathers the facts; if two protocols are possible, a tuner finds the faster one.
 
 use super::{EAGER_BYTES, EARLY_LIMIT_BYTES, INLINE_BYTES, MAPPED_BYTES, STREAM_BYTES};
 
 /// How a message leaves. The names are those of docs/long-messages.md.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SendProtocol {
-    /// In a cell and those behind it.
+    /// In a cell and the cells behind it.
     Inline,
     /// In one piece, beside its cell.
     Eager,
@@ -19,15 +19,15 @@ pub(crate) enum SendProtocol {
     Rendezvous,
 }
 
-/// What the choice is made by.
+/// The facts by which the choice is made.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Facts {
     pub(crate) length_bytes: usize,
-    /// Its sender wants to know that it is delivered.
+    /// The sender wants to know that the message is delivered.
     pub(crate) wants_receipt: bool,
-    /// Its receiver can copy it out of memory that we share.
+    /// The receiver can copy the message out of memory that we share.
     pub(crate) is_shared: bool,
-    /// Others of the kind went to its receiver, and nothing came from there meanwhile.
+    /// Other such messages went to the receiver before, and nothing came back from it meanwhile.
     pub(crate) is_in_a_row: bool,
     /// Nothing else of ours is under way, the lane is wide and has room, and nobody asks for single
     /// copies.
@@ -36,16 +36,16 @@ pub(crate) struct Facts {
     pub(crate) shares_cores: bool,
 }
 
-/// What the facts say.
+/// What follows from the facts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Selection {
-    /// It is this one.
+    /// This protocol.
     Fixed(SendProtocol),
-    /// The faster one of two is to be found; the first one is taken until then.
+    /// The faster one of these two; the first one until a tuner knows which is faster.
     Tuned([SendProtocol; 2]),
 }
 
-/// How a message leaves. Fast path up to eager messages.
+/// Chooses the protocol of a message. Fast path up to eager messages.
 #[inline]
 pub(crate) fn select(facts: &Facts) -> Selection {
     use SendProtocol::{Eager, EarlyRendezvous, Inline, Rendezvous, Streamed};
@@ -60,9 +60,9 @@ pub(crate) fn select(facts: &Facts) -> Selection {
     if length_bytes <= STREAM_BYTES {
         return match (is_shared, facts.is_in_a_row) {
             (false, _) => Selection::Fixed(Streamed),
-            // One copy is worth more where nobody waits for each message.
+            // If the receiver answers no message, a single copy gains most.
             (true, true) => Selection::Fixed(Rendezvous),
-            // And where ranks share cores, unless it is found otherwise.
+            // The same where ranks share cores, unless the tuner finds otherwise.
             (true, false) if facts.shares_cores => Selection::Tuned([Rendezvous, Streamed]),
             (true, false) => Selection::Tuned([Streamed, Rendezvous]),
         };
@@ -82,7 +82,7 @@ mod tests {
     use super::SendProtocol::{Eager, EarlyRendezvous, Inline, Rendezvous, Streamed};
     use super::*;
 
-    /// A message of so many bytes of which nothing else is so, and one of which this is.
+    /// What is chosen for a message of this length, after `change` has changed the default facts.
     fn with(length_bytes: usize, change: impl FnOnce(&mut Facts)) -> Selection {
         let mut facts = Facts {
             length_bytes,
