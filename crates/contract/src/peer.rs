@@ -73,9 +73,10 @@ pub trait Owner {
         ack: Option<AckToken>,
     ) -> bool;
 
-    /// A message is announced whose payload comes later. The owner returns `Some` with the matched
-    /// receive. `None` means that the message is unexpected; then the owner later calls
-    /// [`Peer::accept`] or [`Peer::discard`] for `offer`, exactly once.
+    /// A message is announced whose payload comes later. The owner returns `Some` with the place of
+    /// the matched receive, where the payload goes at once. `None` means that the message is
+    /// unexpected; then the owner later calls [`Peer::accept`] or [`Peer::discard`] for `offer`,
+    /// exactly once.
     fn on_offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing>;
 
     /// The first bytes of a message are at hand, the others are under way. The owner returns `Some`
@@ -87,8 +88,8 @@ pub trait Owner {
         None
     }
 
-    /// All payload of an accepted offer, or of a message that had begun, is in its landing, or the
-    /// transfer failed.
+    /// The whole payload of an accepted offer, or of a message that had begun, is in its landing;
+    /// or the transfer failed.
     fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>);
 
     /// A pending send is complete, or failed.

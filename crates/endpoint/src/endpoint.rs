@@ -68,7 +68,7 @@ impl<P: Route> Endpoint<P> {
         }
     }
 
-    /// Notes the number that the user has for an address; `first` is the first number for that
+    /// Notes the user's name for an address (`fi_addr_t`); `first` is the first name of that
     /// address. Before the endpoint is enabled this does nothing; enabling catches up.
     pub(crate) fn learn(&mut self, name: FiAddr, address: SocketAddr, first: FiAddr) {
         let Some(route) = &mut self.route else { return };
@@ -131,8 +131,8 @@ impl<P: Route> Endpoint<P> {
         }
     }
 
-    /// Posts or queues a send behind those that wait, if the user's number does not lead straight
-    /// to a remote.
+    /// Posts or queues a send behind those that wait, if the user's name does not lead straight to
+    /// a remote.
     #[cold]
     #[inline(never)]
     fn send_behind(

@@ -76,7 +76,8 @@ struct Filling {
     multi: Option<MultiId>,
 }
 
-/// All receives that a transport fills, and how their ends are reported.
+/// The receives that a transport fills, the multi-receives, memory for unexpected messages, and how
+/// the ends of receives are reported.
 pub(crate) struct Delivery {
     pub(crate) reports: ReceiveReports,
     pub(crate) multis: MultiReceives,

@@ -411,8 +411,8 @@ impl Sending {
         !self.backlog.is_empty()
     }
 
-    /// Whether the transport's descriptor wakes a sleeper as soon as there is room for all queued
-    /// sends.
+    /// Whether the transport's descriptor wakes a sleeper when there is room for a queued send,
+    /// whichever remote it goes to.
     pub(crate) fn wakes_for_room<P: Route>(&self, route: &P) -> bool {
         let mut waiting = self.backlog.active().iter();
         waiting.all(|&remote| route.wakes_for_room(remote))
