@@ -14,8 +14,9 @@ use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
 use crate::pool::Stretch;
 use crate::sync::Ordering;
 
-/// Cells that the consumer takes before it publishes its count. Chosen: a quarter of a lane. So the
-/// producer always finds room, and the cache line of the count rarely moves to the other processor.
+/// Cells that the consumer takes before it publishes its count. Chosen: a quarter of a lane. So a
+/// producer does not run out of room while the consumer keeps up, and the cache line of the count
+/// rarely moves to the other processor.
 const PUBLISH_CELLS: u64 = (LANE_CELLS as u64).div_ceil(4);
 
 /// Data bytes that the consumer takes before it publishes its count. Chosen: a quarter of the data

@@ -146,7 +146,7 @@ impl Producer {
 
     /// Whether payload in a cell of a run looks like a mark of the next lap, so that the consumer
     /// would take the cell for a new one when it comes there. If so, this overwrites the marks of
-    /// all these cells, so that they look old in this lap too.
+    /// all cells of the run but the first, so that they look old in this lap too.
     #[inline(always)]
     fn misleads(&self, cells: usize) -> bool {
         let soon = next_lap(self.cursor.lap());

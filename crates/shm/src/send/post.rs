@@ -77,8 +77,8 @@ pub(crate) fn send_inline(
 }
 
 /// Sends a message that takes several cells, or one cell that may or may not be free. Returns false
-/// if that cannot be done: other sends wait before the message, it wants a receipt, or there is no
-/// room.
+/// if that cannot be done: we are not in contact with the remote, other sends wait before the
+/// message, it wants a receipt, or the free cells cannot hold it.
 #[inline(always)]
 pub(crate) fn send_run(remote: &mut Remote, op: &SendOp, payload: &UserBuffer) -> bool {
     let is_idle = remote.waiting().is_empty();

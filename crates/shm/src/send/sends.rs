@@ -155,8 +155,8 @@ impl Sends {
         owner: &mut O,
     ) -> Result<(), Corrupt> {
         let send_id = fin.send_id as usize;
-        // A remote may only end a send to itself, and not while the payload goes through a pipe
-        // and wants no receipt.
+        // A remote may only end a send to itself; and once we send the payload that it asked for,
+        // only a send that waits for a receipt.
         let is_its = self.outgoing.get(send_id).is_some_and(|outgoing| {
             outgoing.remote == remote && (outgoing.payload.is_some() || outgoing.wants_receipt)
         });
