@@ -246,8 +246,8 @@ impl Turn<'_> {
         true
     }
 
-    /// If nothing else leaves: sends a question to the remote that is due (srd-protocol 10.3, 13.2,
-    /// 13.6), or an acknowledgement that found no packet to go with.
+    /// If nothing else leaves: sends a heartbeat request or a probe that is due (srd-protocol 10.3,
+    /// 13.2, 13.6), else an acknowledgement that found no packet to go with.
     fn ask_or_acknowledge(&mut self) -> bool {
         let now_ns = self.now_ns;
         if self.flow.heartbeat_ns(&self.shared.config) <= now_ns {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Asks the hosts of silent remotes whether they live, by TCP connection attempts (srd-protocol
-//! 13.5). transport.rs calls this now and then.
+//! Some remotes are silent while something is expected of them: asks their hosts, by TCP connection
+//! attempts, whether the host lives (srd-protocol 13.5). transport.rs calls this now and then.
 //!
 //! A process that computes answers heartbeats itself (srd-protocol 13.6). A process that is
 //! stopped, or that has no thread for heartbeats, cannot. Then its host may answer: to a TCP

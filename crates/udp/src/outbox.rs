@@ -29,7 +29,7 @@ pub(crate) struct Outbox {
     /// Whether the place after the batch holds a datagram that the machine gave out for another
     /// path.
     has_next: bool,
-    /// The last `flush` ended while the machine had more to send.
+    /// The last `flush` ended before the machine had said that it has no more to send.
     pub(crate) has_more: bool,
     /// Times that a socket was full.
     pub(crate) blocked_count: u64,
@@ -41,7 +41,7 @@ impl Outbox {
         self.left_count < self.waiting_count
     }
 
-    /// Whether datagrams wait for room, or the machine has more to send.
+    /// Whether datagrams wait for room, or the machine may have more to send.
     pub(crate) fn is_held_up(&self) -> bool {
         self.has_more || self.is_blocked()
     }
