@@ -88,7 +88,7 @@ pub struct ReachOptions {
 /// What is kept on a disk.
 #[derive(Debug, Clone, clap::Args)]
 pub struct CacheOptions {
-    /// Keep file contents that were read in this folder, also for later mounts
+    /// A folder on a disk that keeps the file contents that were read, also for later mounts
     #[arg(long, value_name = "FOLDER")]
     pub cache: Option<PathBuf>,
     /// How large that folder may become, in MiB [default: all but a twentieth of its file system]
