@@ -128,18 +128,24 @@ fn of_a_dead_mounts_rename_an_object_of_the_same_length_is_the_copy_by_its_conte
             store.plant("p/a/x", OLD);
             store.plant("p/a/y", "another");
             let mount = Mount::of(&store);
-            // It dies when x is copied, and y not yet.
-            let (dead, died) = tokio::sync::oneshot::channel();
+            // It dies when x is copied, and y not. Both are asked for by then: a request that comes
+            // after the death would be the last one that is done.
+            let (asked, y_is_asked_for) = tokio::sync::oneshot::channel();
             let going = Arc::clone(&store);
             let go = async move {
-                going.faults().away_after(0, true);
-                let _ = dead.send(());
+                let _ = y_is_asked_for.await;
+                going.faults().away_after(0, false);
             };
-            store.faults().before_key(Operation::Copy, "p/b/x", go);
-            let wait = async move {
-                let _ = died.await;
+            let ask = async move {
+                let _ = asked.send(());
             };
-            store.faults().before_key(Operation::Copy, "p/b/y", wait);
+            {
+                let mut faults = store.faults();
+                faults.before_key(Operation::Copy, "p/b/x", go);
+                faults.lose_answer_key(Operation::Copy, "p/b/x");
+                faults.before_key(Operation::Copy, "p/b/y", ask);
+                faults.fail_key(Operation::Copy, "p/b/y", Failure::Unreachable);
+            }
             assert_eq!(mount.rename("a", "b"), Err(Reason::Broken));
             store.plant("p/b/x", body);
             recover(&store, mount);
