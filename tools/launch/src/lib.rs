@@ -142,7 +142,7 @@ use report::{Collector, Report, Summary};
 use retries::{Attempt, Between};
 use sessions::Sessions;
 use stderr::say;
-use supervise::{Elsewhere, Ending, Reason};
+use supervise::{Elsewhere, Ending, GRACE, Limits, Reason};
 use transport::{Shape, Transport};
 
 /// Runs `weft run` with the words that follow it and returns the exit code. `check` is asked about
@@ -343,9 +343,13 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
     }
     let family = job.chosen.installation.family;
     let leftovers = Leftovers::note(&leftovers::prefixes(family));
-    let ending = supervise::run(command, family, arguments.time_limit()?, elsewhere).map_err(
-        Fault::system(format!("starting {}", job.launch.mpiexec.display())),
-    )?;
+    let limits = Limits {
+        time: arguments.time_limit()?,
+        grace: GRACE,
+    };
+    let ending = supervise::run(command, family, limits, elsewhere).map_err(Fault::system(
+        format!("starting {}", job.launch.mpiexec.display()),
+    ))?;
     leftovers.remove(|| signals::descendants(std::process::id(), &spared).is_empty());
     Sessions::remove_of(&ending);
     let lost = holder.and_then(|holder| holder.finish().err());

@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -27,6 +28,8 @@ pub struct Arrival {
     pub signal: Signal,
     /// Whether the terminal sent it, which sends it to the launcher too.
     pub from_terminal: bool,
+    /// When it came, however long nobody had time for it since.
+    pub at: Instant,
 }
 
 impl Arrival {
@@ -57,6 +60,7 @@ impl Watch {
             .name("signals".into())
             .spawn(move || {
                 for origin in signals.forever() {
+                    let at = Instant::now();
                     // A terminal that goes away tells its session's leader alone.
                     let from_terminal =
                         matches!(origin.cause, Cause::Kernel) && origin.signal != SIGHUP;
@@ -66,6 +70,7 @@ impl Watch {
                     if !deliver(Arrival {
                         signal,
                         from_terminal,
+                        at,
                     }) {
                         break;
                     }

@@ -62,6 +62,15 @@ pub struct Ending {
     pub elapsed: Duration,
 }
 
+/// How long a job may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// From its start; without one, as long as it likes.
+    pub time: Option<Duration>,
+    /// From when its end was asked for: [`GRACE`], but for tests.
+    pub grace: Duration,
+}
+
 /// What a job on several hosts brings along.
 #[derive(Debug, Default)]
 pub struct Elsewhere {
@@ -85,7 +94,7 @@ enum Event {
 pub fn run(
     mut command: Command,
     family: Family,
-    time_limit: Option<Duration>,
+    limits: Limits,
     elsewhere: Elsewhere,
 ) -> io::Result<Ending> {
     signals::adopt_orphans();
@@ -110,8 +119,9 @@ pub fn run(
     let mut job = Job {
         launcher: child.id(),
         spared,
-        deadline: time_limit.map(|limit| started + limit),
+        deadline: limits.time.map(|limit| started + limit),
         reason: None,
+        grace: limits.grace,
         asked: started,
         kills: 0,
     };
@@ -150,6 +160,7 @@ struct Job {
     /// two kills.
     deadline: Option<Instant>,
     reason: Option<Reason>,
+    grace: Duration,
     /// When the user asked for the end; before that, when the job started.
     asked: Instant,
     /// How often KILL was sent.
@@ -187,21 +198,26 @@ impl Job {
     /// Ctrl-C asks, and a second time it insists, whatever the end was asked for by before; so does
     /// Ctrl-\ at once.
     fn obey(&mut self, arrival: Arrival) {
-        let again = self.reason.is_some() && self.asked.elapsed() > TWICE;
-        let insists = match arrival.signal {
-            Signal::SIGQUIT => true,
-            Signal::SIGINT => again,
-            _ => false,
-        };
-        if self.reason.is_none() {
-            self.asked = Instant::now();
-            self.reason = Some(Reason::Asked(arrival.signal));
-            self.deadline = Some(self.asked + GRACE);
-        }
-        if insists {
+        if self.insists(arrival) {
             self.kill();
         } else {
             self.pass_on(arrival);
+        }
+    }
+
+    /// Notes the first wish for an end, from which the grace period counts; whether this one may
+    /// not wait for it. Signals count by when they came: a busy machine may hand over two together.
+    fn insists(&mut self, arrival: Arrival) -> bool {
+        let again = self.reason.is_some() && arrival.at.duration_since(self.asked) > TWICE;
+        if self.reason.is_none() {
+            self.asked = arrival.at;
+            self.reason = Some(Reason::Asked(arrival.signal));
+            self.deadline = Some(self.asked + self.grace);
+        }
+        match arrival.signal {
+            Signal::SIGQUIT => true,
+            Signal::SIGINT => again,
+            _ => false,
         }
     }
 
@@ -218,7 +234,7 @@ impl Job {
         if self.reason.is_none() {
             self.reason = Some(reason);
             self.asked = Instant::now();
-            self.deadline = Some(self.asked + GRACE);
+            self.deadline = Some(self.asked + self.grace);
             signals::send(self.launcher, Signal::SIGTERM);
             self.wake();
         }
@@ -240,5 +256,47 @@ fn next(arriving: &Receiver<Event>, deadline: Option<Instant>) -> Result<Event, 
     match deadline {
         Some(moment) => arriving.recv_timeout(moment.saturating_duration_since(Instant::now())),
         None => arriving.recv().map_err(|_| RecvTimeoutError::Disconnected),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(started: Instant) -> Job {
+        Job {
+            launcher: u32::MAX,
+            spared: Vec::new(),
+            deadline: None,
+            reason: None,
+            grace: GRACE,
+            asked: started,
+            kills: 0,
+        }
+    }
+
+    /// Whether the second of two signals insists that came at these times, and are heard together.
+    fn second_insists(name: Signal, apart: Duration) -> bool {
+        let first = Arrival {
+            signal: name,
+            from_terminal: false,
+            at: Instant::now(),
+        };
+        let second = Arrival {
+            at: first.at + apart,
+            ..first
+        };
+        let mut job = job(first.at);
+        assert!(!job.insists(first));
+        assert_eq!(job.deadline, Some(first.at + GRACE));
+        job.insists(second)
+    }
+
+    #[test]
+    fn a_second_ctrl_c_counts_by_when_it_came_also_if_both_are_heard_together() {
+        let later = TWICE + Duration::from_millis(1);
+        assert!(second_insists(Signal::SIGINT, later));
+        assert!(!second_insists(Signal::SIGINT, TWICE));
+        assert!(!second_insists(Signal::SIGTERM, later));
     }
 }
