@@ -125,7 +125,7 @@ impl Leftovers {
         Self::note_in(Path::new(SHARED_MEMORY), prefixes)
     }
 
-    fn note_in(folder: &Path, prefixes: &[String]) -> Self {
+    pub(crate) fn note_in(folder: &Path, prefixes: &[String]) -> Self {
         let mut own = Self {
             folder: folder.to_owned(),
             prefixes: prefixes.to_vec(),
@@ -160,8 +160,8 @@ impl Leftovers {
             .collect()
     }
 
-    /// Removes what is new and nobody's. While files are in use and processes of the job live still
-    /// (`all_gone` is false), it looks again for a while.
+    /// Removes what is new and nobody's. While files are in use and processes of the job may hold
+    /// them still (`all_gone` is false), it looks again for a while.
     pub(crate) fn remove(&self, all_gone: impl Fn() -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -350,7 +350,10 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
     let ending = supervise::run(command, family, limits, elsewhere).map_err(Fault::system(
         format!("starting {}", job.launch.mpiexec.display()),
     ))?;
-    leftovers.remove(|| signals::descendants(std::process::id(), &spared).is_empty());
+    leftovers.remove(|| {
+        let living = signals::descendants(std::process::id(), &spared);
+        living.is_empty() && !signals::are_some_ending()
+    });
     Sessions::remove_of(&ending);
     let lost = holder.and_then(|holder| holder.finish().err());
     let unpublished = lost.map(|why| why.to_string()).into_iter().collect();

@@ -75,7 +75,7 @@ fn watch() -> io::Result<()> {
     } else {
         Duration::ZERO
     });
-    leftovers.remove(|| job.marked().is_empty());
+    leftovers.remove(|| job.has_let_go());
     job.remove_sessions();
     let unpublished = holder.and_then(finished);
     let (reports, unreadable) = match collector {
@@ -307,6 +307,12 @@ impl Job {
         self.marked().is_empty() && self.living_daemons().is_empty()
     }
 
+    /// Whether no process of the job can hold a file any more. One that ends carries no mark; so it
+    /// is asked about last.
+    fn has_let_go(&self) -> bool {
+        self.marked().is_empty() && !signals::are_some_ending()
+    }
+
     /// What was killed is gone a moment later; until then the folders are somebody's.
     fn remove_sessions(&self) {
         let deadline = Instant::now() + GRACE;
@@ -384,6 +390,49 @@ mod tests {
         assert!(strange.try_wait().unwrap().is_none());
         strange.kill().unwrap();
         strange.wait().unwrap();
+    }
+
+    /// Its first thread ends, and with it the environment; another one has the file open until the
+    /// input ends.
+    const HOLDER: &str = "
+import ctypes, os, sys, threading
+file = open(sys.argv[1], 'w')
+def hold():
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=hold).start()
+ctypes.CDLL(None).pthread_exit(None)
+";
+
+    #[test]
+    fn files_of_a_process_that_has_no_mark_any_more_but_holds_them_are_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let prefixes = ["mpich_shm_".to_owned()];
+        let leftovers = Leftovers::note_in(folder.path(), &prefixes);
+        let file = folder.path().join("mpich_shm_1");
+        let mut child = Command::new("python3")
+            .args(["-c", HOLDER])
+            .arg(&file)
+            .env(MARK, "agent-test-4")
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(100);
+        let is_there = || signals::parent_and_start(child.id()).is_some();
+        while !file.exists() || is_there() {
+            assert!(Instant::now() < deadline, "its first thread does not end");
+            std::thread::yield_now();
+        }
+        let job = Job::new("agent-test-4");
+        let input = std::cell::RefCell::new(child.stdin.take());
+        leftovers.remove(|| {
+            let has_let_go = job.has_let_go();
+            // Asked before it goes.
+            drop(input.borrow_mut().take());
+            has_let_go
+        });
+        assert!(!file.exists());
+        assert!(child.wait().unwrap().success());
     }
 
     #[test]

@@ -21,6 +21,9 @@ use signal_hook::low_level::siginfo::Cause;
 /// The signals that are taken.
 const TAKEN: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
 
+/// PF_EXITING of linux/sched.h, in the flags of a process.
+const EXITING: u64 = 4;
+
 /// A signal that came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
@@ -174,6 +177,33 @@ pub fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
     Some((parent, fields.nth(17)?.parse().ok()?))
 }
 
+/// Whether any process has begun to end and may hold files yet. The kernel takes its environment
+/// away before its files; from then on nobody can tell what job it was of.
+pub(crate) fn are_some_ending() -> bool {
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(stat_after_name)
+        .any(|text| is_ending(&text).unwrap_or(false))
+}
+
+/// From /proc/PID/stat after the name. One whose first thread has ended alone is a zombie, and
+/// holds what its other threads hold.
+fn is_ending(text: &str) -> Option<bool> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let state = *fields.first()?;
+    // Fields 9 and 20; the state is field 3.
+    let flags: u64 = fields.get(6)?.parse().ok()?;
+    let thread_count: u64 = fields.get(17)?.parse().ok()?;
+    Some(match state {
+        "Z" | "X" => thread_count > 1,
+        _ => flags & EXITING != 0,
+    })
+}
+
 /// What a process has computed, in user mode and in the kernel, in ticks; `None` if it is gone.
 #[must_use]
 pub fn processor_ticks(pid: u32) -> Option<u64> {
@@ -195,6 +225,17 @@ mod tests {
         let before = ticks();
         while ticks() < before + 2 {}
         assert_eq!(processor_ticks(0), None);
+    }
+
+    #[test]
+    fn who_ends_may_hold_files_until_its_last_thread_has_ended() {
+        let ending = |state: &str, flags: u32, threads: u32| {
+            let text = format!(" {state} 1 2 2 0 -1 {flags} 0 0 0 0 0 0 0 0 20 0 {threads} 0 77 0");
+            is_ending(&text).unwrap()
+        };
+        assert!(ending("R", 0x40_0004, 1) && ending("D", 4, 3) && ending("Z", 4, 2));
+        assert!(!ending("S", 0x40_0100, 2) && !ending("Z", 4, 1) && !ending("X", 4, 0));
+        assert_eq!(is_ending(" S 1"), None);
     }
 
     #[test]
