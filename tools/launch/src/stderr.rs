@@ -72,8 +72,8 @@ pub fn not_utf8(mut command: clap::Command, words: &[OsString]) -> String {
     let refused = odd.filter(|&(at, _)| is_refused(at));
     let shown: Vec<String> = refused.map(|(_, word)| format!("{word:?}")).collect();
     format!(
-        "not UTF-8: {}. Only the program with its arguments, paths of files and folders, and the \
-         value of --env may have any bytes; write another value",
+        "not UTF-8: {}. Only the program with its arguments, the value of --env, and paths of \
+         files and folders may have any bytes, but not the folder of --mount; write another value",
         shown.join(", ")
     )
 }
@@ -118,6 +118,7 @@ mod tests {
             &b"--hosts caf\xe9 ./a"[..],
             b"--wdir d\xe9 --hosts caf\xe9 ./a\xe9 b\xe9",
             b"--env A=\xe9 --hosts caf\xe9 -- --hosts a\xe9",
+            b"--wdir d\xe9 --mount caf\xe9 ./a\xe9",
         ] {
             let words = line.split(|&byte| byte == b' ');
             let words: Vec<OsString> = words.map(|word| OsStr::from_bytes(word).into()).collect();
@@ -125,6 +126,7 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidUtf8);
             let text = not_utf8(Arguments::command(), &words);
             assert!(text.starts_with(r#"not UTF-8: "caf\xE9". Only"#), "{text}");
+            assert!(text.contains("but not the folder of --mount"), "{text}");
         }
     }
 
