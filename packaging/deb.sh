@@ -21,7 +21,7 @@ mkdir -p "$share/zsh/vendor-completions"
 mv "$share/zsh/site-functions/_weft" "$share/zsh/vendor-completions/_weft"
 rmdir "$share/zsh/site-functions"
 mv "$share/doc/weft/CHANGELOG.md" "$share/doc/weft/NEWS.md"
-packaging/licences.py debian $also >"$share/doc/weft/copyright"
+packaging/licences.py debian $also >"$image/copyright"
 packaging/licences.py texts $also | gzip -9n >"$share/doc/weft/linked-crates.txt.gz"
 
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "$image"/usr/bin/* \

@@ -128,12 +128,24 @@ def indented(text):
     return "\n".join(" " + line.rstrip() if line.strip() else " ." for line in text.splitlines())
 
 
+def exception(name, crates):
+    """What a licence adds to the one that it names, and nothing of that one."""
+    for crate in crates:
+        for _, text in texts(crate) if name in names_of(licence(crate)) else []:
+            found = re.search(r"^-+ .*\bexceptions?\b.*", text, re.IGNORECASE | re.M | re.S)
+            if found:
+                return found.group(0)
+    sys.exit(f"licences.py: no crate has the text of the exception in {name}")
+
+
 def text_of(name, crates):
     """The text of one licence: where it is on Debian, else from a crate that has no other."""
     if name == "Apache-2.0":
         return "On Debian systems the text is in /usr/share/common-licenses/Apache-2.0."
     if name == "MIT":
         return (ROOT / "LICENSE-MIT").read_text().split("\n\n", 2)[-1]
+    if " WITH " in name:
+        return text_of(name.split(" WITH ")[0], crates) + "\n\n" + exception(name, crates)
     for crate in crates:
         if names_of(licence(crate)) == [name] and texts(crate):
             return texts(crate)[0][1]
