@@ -19,7 +19,7 @@ help:
 	  'make build   builds dist/bin/weft and the libraries in dist/lib/weft' \
 	  'make build-mount   the bucket mount too, dist/bin/weft-mount: minutes, and Rust 1.94' \
 	  'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
-	  'make deb     the Debian package, in target/packages; make wheel the wheel for pip' \
+	  'make deb     the Debian packages, in target/packages; make wheel the wheel for pip' \
 	  'make packages   all packages' \
 	  'make check-packages   lintian and other judges; each package is installed and used' \
 	  'make test    sets up what is missing, builds, runs all tests' \
@@ -62,7 +62,7 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install.sh uninstall
 
-# Into target/packages/: the Debian package from dist/, the wheel from a build for older systems.
+# Into target/packages/: the Debian packages from dist/, the wheel from a build for older systems.
 deb: setup-packages build
 	@packaging/deb.sh
 wheel: setup-packages

