@@ -85,6 +85,11 @@ state slurm-without-pmi 'Slurm=warn=offers no PMI' -- env PATH="$work/slurm:$PAT
 # The environment.
 state variables 'FI_PROVIDER=warn=tcp' -- env FI_PROVIDER=tcp
 state parameters 'FI_WEFT_INJECT_SIZE=warn|fail=lots' -- env FI_WEFT_INJECT_SIZE=lots
+state other-bytes 'FI_PROVIDER=warn=weft.xE9' 'FI_WEFT_DEAD_AFTER=fail=5.xE9.*not UTF-8' -- \
+    env FI_PROVIDER=$'weft\xe9' FI_WEFT_DEAD_AFTER=$'5\xe9'
+state other-names '"FI_WEFT_IFAC\xE9"=warn=IFAC.351' \
+    'FI_WEFT_DEADAFTER=warn=mean FI_WEFT_DEAD_AFTER' -- \
+    env $'FI_WEFT_IFAC\xe9=lo' FI_WEFT_DEADAFTER=5
 
 # Limits.
 state few-files 'open files=warn=`ulimit -n` is 64' -- "$confine" --limit nofile=64

@@ -4,6 +4,7 @@
 //!
 //! Called by `lib.rs`; takes its facts from the same files as the doctor, without judging them.
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use serde::Serialize;
@@ -93,7 +94,7 @@ impl LocalProtocol {
 }
 
 impl Setting {
-    fn of(parameter: &Parameter, environment: &[(String, String)]) -> Self {
+    fn of(parameter: &Parameter, environment: &[(OsString, OsString)]) -> Self {
         let name = parameter.variable;
         let current = environment.iter().find(|(set, _)| set == name);
         Self {
@@ -102,7 +103,7 @@ impl Setting {
             values: values(&parameter.values),
             meaning: parameter.meaning,
             since: parameter.since,
-            current: current.map(|(_, value)| parameters::shown(name, value).to_owned()),
+            current: current.map(|(_, value)| parameters::shown(name.as_ref(), value)),
         }
     }
 }
@@ -128,7 +129,7 @@ impl Info {
     pub fn gather(
         tree: &Tree,
         executable: Option<&Path>,
-        environment: &[(String, String)],
+        environment: &[(OsString, OsString)],
     ) -> Self {
         let library = provider::find_for_this_process()
             .ok()
@@ -381,7 +382,7 @@ mod tests {
 
     #[test]
     fn a_set_parameter_shows_its_value_and_an_unset_one_its_default() {
-        let environment = [("FI_WEFT_INJECT_SIZE".to_owned(), "128".to_owned())];
+        let environment = [("FI_WEFT_INJECT_SIZE".into(), "128".into())];
         let info = Info::gather(&Tree::of_this_machine(), None, &environment);
         let text = info.text(PLAIN);
         let line = |name: &str| {

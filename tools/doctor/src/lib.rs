@@ -308,11 +308,9 @@ fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
     checks
 }
 
-/// The environment; names and values that are no UTF-8 cannot be any that are looked at.
-fn environment() -> Vec<(String, String)> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
+/// The environment: names and values of any bytes.
+fn environment() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
 }
 
 fn json(value: &impl Serialize) -> String {

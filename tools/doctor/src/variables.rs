@@ -5,6 +5,8 @@
 //! Called by `lib.rs`. Facts: fi_provider(7) for FI_PROVIDER; the MPIs' parameters as in
 //! weft-launch's transports.
 
+use std::ffi::OsString;
+
 use crate::check::{Check, Status};
 
 /// A variable and what its value must be for Weft.
@@ -103,13 +105,15 @@ fn off(value: &str) -> bool {
 
 /// One check for each variable in the way, or a single good one.
 #[must_use]
-pub fn checks(environment: &[(String, String)]) -> Vec<Check> {
+pub fn checks(environment: &[(OsString, OsString)]) -> Vec<Check> {
     let judge = |rule: &Rule| {
-        let (name, value) = environment.iter().find(|(name, _)| name == rule.name)?;
-        if (rule.fits)(value) {
+        let (_, value) = environment.iter().find(|(name, _)| name == rule.name)?;
+        // All values that fit are text.
+        if value.to_str().is_some_and(rule.fits) {
             return None;
         }
-        let check = Check::ok(name, format!("\"{value}\""), rule.effect);
+        let name = rule.name;
+        let check = Check::ok(name, format!("{value:?}"), rule.effect);
         Some(check.but(
             Status::Warn,
             format!("unset {name}, or start programs with weft run, which sets what Weft needs"),
@@ -131,9 +135,9 @@ mod tests {
     use super::*;
 
     fn names(list: &[(&str, &str)]) -> Vec<String> {
-        let environment: Vec<(String, String)> = list
+        let environment: Vec<(OsString, OsString)> = list
             .iter()
-            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .map(|&(name, value)| (name.into(), value.into()))
             .collect();
         checks(&environment)
             .into_iter()
@@ -164,6 +168,15 @@ mod tests {
             ]),
             ["MPIR_CVAR_CH4_NETMOD", "I_MPI_FABRICS"]
         );
+    }
+
+    #[test]
+    fn a_value_that_is_no_text_is_in_the_way_and_shown_with_escapes() {
+        use std::os::unix::ffi::OsStringExt;
+        let value = OsString::from_vec(b"weft,\xe9".to_vec());
+        let check = checks(&[("FI_PROVIDER".into(), value)]).remove(0);
+        check.assert_wrong(Status::Warn, "unset FI_PROVIDER, or");
+        assert_eq!(check.value, r#""weft,\xE9""#);
     }
 
     #[test]
