@@ -39,6 +39,10 @@ pub fn checks(tree: &Tree) -> Vec<Check> {
     ]
 }
 
+/// How to get `weft-mount`.
+pub(crate) const HOW_TO_INSTALL: &str =
+    "install the package weft-mount, or call make build-mount and install it beside weft";
+
 /// `weft-mount`, if it is installed.
 pub(crate) fn program() -> Option<PathBuf> {
     let program = weft_launch::mounts::program();
@@ -62,7 +66,7 @@ fn device(opened: Result<(), ErrorKind>, program: Option<&Path>, settings: &str)
     let name = "buckets";
     let Some(program) = program else {
         let check = Check::ok(name, "weft-mount is not installed here", WHY);
-        return check.not_tried("make build-mount, and install it beside weft");
+        return check.not_tried(HOW_TO_INSTALL);
     };
     let shown = program.display();
     let fix = match opened {

@@ -133,7 +133,7 @@ fn mounted(source: &str, program: Option<&Path>) -> Check {
     };
     if crate::bucket::program().is_none() {
         let check = Check::ok(BUCKET, "weft-mount is not installed here", WHY);
-        return check.not_tried("make build-mount, and install it beside weft");
+        return check.not_tried(crate::bucket::HOW_TO_INSTALL);
     }
     let begin = Instant::now();
     let trial = match Trial::start(source) {

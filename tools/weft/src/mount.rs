@@ -31,8 +31,8 @@ pub(crate) fn run(words: Vec<OsString>) -> u8 {
     let error = Command::new(&program).args(words).exec();
     if error.kind() == ErrorKind::NotFound {
         eprintln!(
-            "weft mount: the program {PROGRAM} is neither beside weft nor on the PATH; it is built \
-             by itself: make build-mount"
+            "weft mount: the program {PROGRAM} is neither beside weft nor on the PATH; install the \
+             package weft-mount, or call make build-mount in a checkout"
         );
         return 127;
     }

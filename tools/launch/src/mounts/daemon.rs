@@ -73,7 +73,7 @@ impl Daemon {
             Trouble(match error.kind() {
                 ErrorKind::NotFound => format!(
                     "{mount}: the program {PROGRAM} is neither beside weft nor on the PATH of this \
-                 host; it is built by itself: make build-mount"
+                 host; install the package weft-mount, or call make build-mount in a checkout"
                 ),
                 _ => format!("{mount}: {PROGRAM} cannot be started: {error}"),
             })
