@@ -3,12 +3,10 @@
  * messages and blocking collectives in between, ended by each of the MPI's functions for requests.
  * Each result is checked, byte by byte.
  *
- *   nonblocking TURNS SEED [die]
+ *   nonblocking TURNS SEED
  *
- * Ends with `all is well`, or says what is not. With `die` the last rank kills itself while the
- * others wait for it in MPI_Wait. */
+ * Ends with `all is well`, or says what is not. */
 #include <mpi.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,13 +299,6 @@ int main(int argc, char **argv) {
         round_of_calls(communicators);
         if (turn % 32 == 0) go_on_in_another_call();
         if (turn % 32 == 1) free_early();
-    }
-    if (argc > 3 && !strcmp(argv[3], "die")) {
-        MPI_Barrier(MPI_COMM_WORLD);
-        if (rank == ranks - 1) kill(getpid(), SIGKILL);
-        MPI_Ibarrier(MPI_COMM_WORLD, requests);
-        MPI_Wait(requests, MPI_STATUS_IGNORE);
-        printf("the barrier came back\n");
     }
     differ();
     MPI_Comm_free(&communicators[1]);
