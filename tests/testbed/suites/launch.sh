@@ -143,15 +143,24 @@ ends_within() {
         { echo "nothing says '$words'"; return 1; }
 }
 
-# The last rank, on b1, is killed; the others, who would wait for minutes, must end.
+# The last rank, on b1, is killed once the other, who would wait for minutes, runs too; that one
+# must end.
 a_killed_rank_ends_the_job() {
+    local codes=137
+    case $1 in
+    mpich) codes='9 255' ;;
+    intel) codes=255 ;;
+    esac
+    rm -f "$WORK"/killed-*
     # shellcheck disable=SC2016 # the ranks expand
-    ends_within 50 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit|terminated badly' \
+    ends_within 50 "$codes" 'signal 9|SIGNAL: 9|[Kk]illed|terminated badly' \
         launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then
-            sleep 1
+            until [ -e "$0-other" ]; do sleep 0.05; done
+            touch "$0-now"
             kill -9 $$
         fi
-        sleep 157'
+        touch "$0-other"
+        sleep 157' "$WORK/killed" && [ -e "$WORK/killed-now" ]
 }
 
 # in_the_middle WORDS... -- COMMAND...: runs COMMAND once a rank runs on each host, while the job
