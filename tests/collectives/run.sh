@@ -159,6 +159,9 @@ of_own_lengths() {
     # Two calls a turn on each rank, of 50 short and 50 long turns.
     [ "$(count "$work/record" allgather weft)" -gt 300 ] ||
         { echo 'allgatherv is not read in place' >>"$work/out"; return 1; }
+    # Alltoallv and alltoallw in place, once a turn on each rank.
+    [ "$(count "$work/record" alltoall weft)" = 400 ] ||
+        { echo 'alltoallv in place is not served' >>"$work/out"; return 1; }
     job 2 "$1" --json "$work/record" -- "$work/uneven-$1" begin || return
     grep -aq '^all is well$' "$work/out" || return
     for call in gather scatter allgather alltoall reduce_scatter; do

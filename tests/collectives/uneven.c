@@ -2,7 +2,8 @@
  * Blocks with lengths of their own (the v- and w-forms), on a communicator that Weft serves. Each
  * result is checked.
  *
- *   uneven wait    MPI_Gatherv, MPI_Scatterv and MPI_Allgatherv, whose blocks are long
+ *   uneven wait    MPI_Gatherv, MPI_Scatterv and MPI_Allgatherv, whose blocks are long, and
+ *                  MPI_Alltoallv and MPI_Alltoallw in place, whose blocks are short
  *   uneven begin   MPI_Igatherv and its relatives, with calls that Weft serves in between
  *
  * Ends with `all is well`, or says what is not. */
@@ -124,6 +125,24 @@ static void all_to_all(int typed) {
         check(take_places[from] / unit, takes[from], from, rank, typed ? "alltoallw" : "alltoallv");
 }
 
+/* Each pair of ranks exchanges as many words as their numbers say together, in one buffer. */
+static void all_to_all_in_place(int typed) {
+    int numbers[RANKS], begins[RANKS], unit = typed ? (int)sizeof(int) : 1;
+    for (int at = 0, place = 0; at < ranks; place += numbers[at] + 1, at++) {
+        numbers[at] = (rank + at + turn) % 40;
+        begins[at] = place * unit;
+        for (int here = 0; here < numbers[at]; here++) taken[place + here] = word(rank, at, here);
+    }
+    if (typed)
+        MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, taken, numbers, begins, kinds,
+                      MPI_COMM_WORLD);
+    else
+        MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, taken, numbers, begins, MPI_INT,
+                      MPI_COMM_WORLD);
+    for (int from = 0; from < ranks; from++)
+        check(begins[from] / unit, numbers[from], from, rank, "alltoallv in place");
+}
+
 static void reduce_scatter(void) {
     MPI_Request request;
     for (int at = 0, place = 0; at < ranks; place += counts[at], at++)
@@ -150,7 +169,11 @@ int main(int argc, char **argv) {
         gather(begins);
         scatter(begins);
         gather_all(begins);
-        if (!begins) continue;
+        if (!begins) {
+            all_to_all_in_place(0);
+            all_to_all_in_place(1);
+            continue;
+        }
         all_to_all(0);
         all_to_all(1);
         reduce_scatter();
