@@ -171,6 +171,21 @@ of_own_lengths() {
     [ "$(count "$work/record" barrier weft)" -ge 1200 ]
 }
 
+# on_one_core MPI: with `auto`, ranks that share a core leave gatherv and scatterv to the MPI, with
+# the same results, but not alltoallv. Open MPI's ranks then leave all calls to it.
+on_one_core() {
+    local core call
+    core=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
+    taskset -c "$core" "$WEFT" run -n 2 --mpi "$1" --timeout 60 --json "$work/record" -- \
+        "$work/uneven-$1" wait >"$work/out" 2>&1 || return
+    grep -aq '^all is well$' "$work/out" || return
+    for call in gather scatter; do
+        [ "$(count "$work/record" $call weft)-$(count "$work/record" $call mpi)" = 0-200 ] ||
+            { echo "${call}v was served" >>"$work/out"; return 1; }
+    done
+    [ "$(count "$work/record" alltoall weft)" = 400 ]
+}
+
 # beside MPI CASE WAY: what else a process does (beside.c) does no harm, and the calls that do not
 # wait, at least one on each rank, go one WAY.
 beside() {
@@ -288,6 +303,10 @@ for mpi in openmpi mpich intel debian-openmpi; do
     done
     of_own_lengths "$mpi"
     report $? "blocks with lengths of their own, of calls that wait and that do not, $mpi"
+    if [[ $mpi != *openmpi ]]; then
+        on_one_core "$mpi"
+        report $? "gatherv and scatterv of ranks that share a core are the MPI's, $mpi"
+    fi
     name="persistent collectives are the MPI's own, $mpi"
     if [ "$mpi" = debian-openmpi ]; then
         skip "$name" 'Open MPI 4.1 has none'

@@ -380,9 +380,9 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     let memory = cards.iter().map(|card| (card.process.pid, card.heap));
     let memories = Memories::map(standing.rank, memory);
     let liveness = Liveness::new(cards.iter().map(|card| card.process).collect());
-    // Nobody has measured that it is worth it where ranks share cores.
-    let may_pay = !shares_cores || standing.asked.always;
-    let go_on = may_pay && cards.iter().all(|card| card.goes_on);
+    // Nobody has measured that calls which do not wait are worth it where ranks share cores.
+    let waits_pay = !shares_cores || standing.asked.always;
+    let go_on = waits_pay && cards.iter().all(|card| card.goes_on);
     let communicator = RequestCommunicator::new(standing.communicator);
     let (checks, segment) = (liveness.clone(), Arc::clone(&map));
     let pending = || Arc::new(Pending::new(communicator, calls, checks, segment));
@@ -393,6 +393,7 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
         waiting,
         memories,
         in_place_tries: InPlaceTries::default(),
+        waits_pay,
         pending,
         segment: map,
     })

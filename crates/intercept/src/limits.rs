@@ -30,13 +30,16 @@ const fn longest_block_bytes(call: Call, abi: Abi, ranks: usize) -> usize {
 }
 
 /// Whether Weft serves a call in whose form with a length for each rank only some ranks know the
-/// lengths (docs/collectives.md, clause 4.8). Measured (docs/lab/2026-11-27-uneven-blocks.md): a
-/// rank of Open MPI sends and goes on, which takes less time than to agree on a length first.
-const fn are_parts_served(call: Call, abi: Abi, ranks: usize) -> bool {
-    !matches!(
-        (call, abi, ranks),
-        (Call::Gather | Call::Scatter, Abi::OpenMpi, 2)
-    )
+/// lengths (docs/collectives.md, clause 4.8); by whether it pays that all ranks wait for all.
+/// Measured (docs/lab/2026-11-27-uneven-blocks.md): a rank of Open MPI sends and goes on, which
+/// takes less time than to agree on a length first. Where ranks share cores, this holds under each
+/// MPI (docs/lab/2026-11-28-uneven-blocks-on-shared-cores.md).
+const fn are_parts_served(call: Call, abi: Abi, ranks: usize, waits_pay: bool) -> bool {
+    match (call, abi, ranks) {
+        (Call::Gather | Call::Scatter, Abi::OpenMpi, 2) => false,
+        (Call::Gather | Call::Scatter, ..) => waits_pay,
+        _ => true,
+    }
 }
 
 /// Whether a call is served whose lengths only some ranks know; alike on all ranks.
@@ -44,7 +47,7 @@ const fn are_parts_served(call: Call, abi: Abi, ranks: usize) -> bool {
 /// # Errors
 /// [`Stop::Left`] if it is not.
 pub fn unless_parts_are_left(mpi: &Mpi, call: Call, served: &Served) -> Result<(), Stop> {
-    match are_parts_served(call, mpi.abi, served.team.ranks()) {
+    match are_parts_served(call, mpi.abi, served.team.ranks(), served.waits_pay) {
         true => Ok(()),
         false => Err(Stop::Left),
     }
@@ -165,12 +168,21 @@ mod tests {
     #[test]
     fn gatherv_and_scatterv_of_two_ranks_of_open_mpi_are_left_to_it() {
         for call in [Call::Gather, Call::Scatter] {
-            assert!(!are_parts_served(call, Abi::OpenMpi, 2));
-            assert!(are_parts_served(call, Abi::OpenMpi, 3));
-            assert!(are_parts_served(call, Abi::Mpich, 2));
-            assert!(are_parts_served(call, Abi::Standard, 2));
+            assert!(!are_parts_served(call, Abi::OpenMpi, 2, true));
+            assert!(are_parts_served(call, Abi::OpenMpi, 3, true));
+            assert!(are_parts_served(call, Abi::Mpich, 2, true));
+            assert!(are_parts_served(call, Abi::Standard, 2, true));
         }
-        assert!(are_parts_served(Call::Alltoall, Abi::OpenMpi, 2));
+        assert!(are_parts_served(Call::Alltoall, Abi::OpenMpi, 2, true));
+    }
+
+    #[test]
+    fn gatherv_and_scatterv_are_left_to_each_mpi_where_waits_do_not_pay() {
+        for abi in [Abi::OpenMpi, Abi::Mpich, Abi::Standard] {
+            assert!(!are_parts_served(Call::Gather, abi, 3, false));
+            assert!(!are_parts_served(Call::Scatter, abi, 3, false));
+            assert!(are_parts_served(Call::Alltoall, abi, 3, false));
+        }
     }
 
     /// Measured (docs/lab/2026-11-27-what-to-leave-to-intel-mpi.md): to leave them costs more.
@@ -184,6 +196,6 @@ mod tests {
             longest_block_bytes(Call::Allgather, Abi::Mpich, 2),
             4 * 1024
         );
-        assert!(are_parts_served(Call::Alltoall, Abi::Mpich, 2));
+        assert!(are_parts_served(Call::Alltoall, Abi::Mpich, 2, true));
     }
 }

@@ -25,6 +25,9 @@ pub struct Served {
     pub memories: Option<Memories>,
     /// How reading data of middle lengths there went lately.
     pub in_place_tries: InPlaceTries,
+    /// Whether it pays that all ranks wait for all in calls where the MPI's ranks would not: they
+    /// have a core each, or Weft is to serve in any case. Alike on all ranks.
+    pub waits_pay: bool,
     /// Calls that do not wait, where they go on by themselves on all ranks.
     pub pending: Option<Arc<Pending>>,
     /// What it all lies in.
