@@ -136,8 +136,8 @@ impl Paths {
     }
 
     /// The path for the next batch: one that is known to be good, else the quicker one of the next
-    /// two in turn; not `avoid`, if there is another one. Since the quicker one is taken, paths that
-    /// share a link carry less the longer the link's queue is, however many paths the network
+    /// two in turn; not `avoid`, if there is another one. Since the quicker one is taken, paths
+    /// that share a link carry less the longer the link's queue is, however many paths the network
     /// hashes to that link. Fast path.
     pub(crate) fn pick(&mut self, now_ns: Instant, avoid: Option<Path>) -> Path {
         if let Some(path) = self.pick_known_good(now_ns, avoid) {
