@@ -13,7 +13,7 @@ pub struct Edges {
 }
 
 /// The edges between crates/, from the top down. Imports go downwards only.
-pub const EDGES: [Edges; 19] = [
+pub const EDGES: [Edges; 20] = [
     Edges {
         from: "weft-provider",
         to: &[
@@ -123,6 +123,11 @@ pub const EDGES: [Edges; 19] = [
         from: "weft-yield",
         to: &[],
         reason: "preloaded by itself into any program",
+    },
+    Edges {
+        from: "weft-ends",
+        to: &[],
+        reason: "preloaded by itself into launchers",
     },
     Edges {
         from: "weft-mpi-abi",

@@ -20,7 +20,7 @@ pub struct Room {
 }
 
 /// The only crates with `unsafe` code.
-pub const UNSAFE: [Room; 11] = [
+pub const UNSAFE: [Room; 12] = [
     Room {
         folder: "crates/fabric-sys",
         reason: "C structures, and reading through the pointers in them",
@@ -55,6 +55,10 @@ pub const UNSAFE: [Room; 11] = [
         reason: "takes the place of sched_yield, which is C's; stands alone",
     },
     Room {
+        folder: "crates/ends",
+        reason: "takes the place of wait and kill, which are C's; stands alone",
+    },
+    Room {
         folder: "crates/intercept",
         reason: "stands before MPI's functions, which are C's, on the program's buffers",
     },
@@ -69,7 +73,7 @@ pub const UNSAFE: [Room; 11] = [
 ];
 
 /// The only crates that name libc.
-pub const LIBC: [Room; 7] = [
+pub const LIBC: [Room; 8] = [
     Room {
         folder: "crates/os",
         reason: "the only caller of the system",
@@ -90,6 +94,10 @@ pub const LIBC: [Room; 7] = [
     Room {
         folder: "crates/yield",
         reason: "takes the place of sched_yield, which is C's; stands alone",
+    },
+    Room {
+        folder: "crates/ends",
+        reason: "takes the place of wait and kill, which are C's; stands alone",
     },
     Room {
         folder: "tools/mpi",
