@@ -29,15 +29,6 @@ job() {
 # takes a second or two.
 ENDS_WITHIN_SECONDS=20
 
-# code_of_killed MPI: how a job ends one of whose ranks is killed.
-code_of_killed() {
-    case $1 in
-    *openmpi) echo 137 ;;
-    mpich) echo 9 ;;
-    intel) echo 255 ;;
-    esac
-}
-
 # dies MPI CALL WAY: the last of three ranks is killed, inside the call or before it (killed.c),
 # when the others have been seen waiting. The others' calls fail, and only then does the job end, as
 # one whose rank was killed.
@@ -54,7 +45,7 @@ dies() {
     case $3-$2 in
     inside-gather | before-gather | before-*scan) waits="(inside|in the barrier behind) $2" ;;
     esac
-    [ $status = "$(code_of_killed "$1")" ] && grep -aqE 'signal 9|SIGNAL: 9' "$work/out" &&
+    [ $status = 137 ] && grep -aqE 'signal 9|SIGNAL: 9' "$work/out" &&
         [ "$(grep -cE "^rank [0-2] waits $waits\$" "$log")" = 2 ] &&
         [ "$(grep -cE "^rank 2 is killed $place at [0-9]+\$" "$log")" = 1 ] &&
         [ "$(grep -cE "^rank [01] .* $2: error other\$" "$log")" = 2 ] &&

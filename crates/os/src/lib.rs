@@ -13,7 +13,7 @@
 //!   ([`own_listener`]), wake-ups, and whether a process still lives.
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
 //!   long its files may be.
-//! - [`futex_wait`]: whether a thread of another process waits for a lock.
+//! - [`system_call`]: what a thread of another process waits for.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory;
 //!   [`process_id`]: which process it is, and whether it has ended; [`process_end`]: waiting for
 //!   that.
@@ -49,7 +49,6 @@ pub mod datagrams;
 pub mod error_queue;
 pub mod file_of;
 pub mod fork_mark;
-pub mod futex_wait;
 mod handing_over;
 pub mod heap;
 pub mod host_check;
@@ -71,6 +70,7 @@ pub mod route;
 pub mod single_copy;
 pub mod sleep;
 mod socket_address;
+pub mod system_call;
 pub mod thread;
 pub mod udp_socket;
 #[cfg(test)]

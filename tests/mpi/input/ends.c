@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Ends as it is told, for tests/mpi/suites/ends.sh: ends HOW [NUMBER] [FILE]. All ranks have
-// exchanged messages before.
+// exchanged messages before, except with the first.
 //
+//   before N     rank 1 calls exit(N) in the place of MPI_Init
 //   code N       MPI_Finalize, and the last rank returns N
 //   early N      the last rank calls exit(N) without MPI_Finalize, the others wait
 //   abort N      the last rank calls MPI_Abort with N, the others wait
@@ -16,6 +17,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+// What the launcher says before MPI_Init.
+static int early_rank(void) {
+    const char *open_mpi = getenv("OMPI_COMM_WORLD_RANK"), *hydra = getenv("PMI_RANK");
+    return atoi(open_mpi ? open_mpi : hydra ? hydra : "0");
+}
+
 static void wait_forever(void) {
     for (;;) sleep(1);
 }
@@ -27,6 +34,7 @@ int main(int count, char **words) {
     int number = count > 2 ? atoi(words[2]) : 0;
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
+    if (!strcmp(how, "before") && early_rank() == 1) exit(number);
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

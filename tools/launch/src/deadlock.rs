@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use weft_os::futex_wait::is_in_futex;
+use weft_os::system_call::is_in_futex;
 
 use crate::family::Family;
 use crate::signals;
@@ -108,24 +108,15 @@ fn threads_of(process: u32) -> Option<Vec<Thread>> {
         .flatten()
         .filter_map(|entry| {
             let id = entry.file_name().to_str()?.parse().ok()?;
-            let status = weft_os::proc_text::read(entry.path().join("status")).ok()?;
             Some(Thread {
                 id,
                 waits_for_thread: is_in_futex(&entry.path()),
-                waits: waits_in(&status)?,
+                waits: signals::waits_of(&entry.path())?,
             })
         })
         .collect();
     threads.sort_by_key(|thread| thread.id);
     Some(threads)
-}
-
-fn waits_in(status: &str) -> Option<u64> {
-    let line = |line: &str| {
-        let count = line.strip_prefix("voluntary_ctxt_switches:")?;
-        count.trim().parse().ok()
-    };
-    status.lines().find_map(line)
 }
 
 #[cfg(test)]
@@ -236,13 +227,6 @@ mod tests {
         drop((go, end));
         waiter.join().unwrap();
         reader.join().unwrap();
-    }
-
-    #[test]
-    fn what_the_kernel_says_is_read() {
-        let counts = "voluntary_ctxt_switches:\t94\nnonvoluntary_ctxt_switches:\t3\n";
-        assert_eq!(waits_in(&format!("Name:\tprterun\n{counts}")), Some(94));
-        assert_eq!(waits_in("Name:\tprterun\n"), None);
     }
 
     #[test]

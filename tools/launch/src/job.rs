@@ -30,7 +30,8 @@ use crate::remote_shell::RemoteShell;
 use crate::several_hosts::{self, Spread};
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
 use crate::{
-    cores, job_key, known_problems, leftovers, limits, preloads, provider, report, sched_yield,
+    cores, job_key, known_problems, leftovers, limits, preloads, provider, rank_ends, report,
+    sched_yield,
 };
 
 /// What a program of ours has to say against its arguments before it is started.
@@ -46,6 +47,8 @@ pub(crate) struct Job {
     pub shape: Shape,
     /// Ranks in all.
     pub ranks: u32,
+    /// What the launcher preloads to tell how ranks end.
+    pub ends: Option<PathBuf>,
     /// The named hosts that are one machine, if there are such.
     pub one_machine: Vec<String>,
     /// The socket for reports, the same name on each host.
@@ -149,7 +152,21 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
     sched_yield::leave_out(&mut libraries, rank, &shape);
-    preload::into_command(&mut launch, &libraries, rest.len(), preload::inherited());
+    // Of ranks on other hosts only the launcher knows, and a rank here may fail because one there
+    // did.
+    let tells_ends = !arguments.dry_run && spread.is_none();
+    let ends = tells_ends
+        .then(|| rank_ends::library(&program.path))
+        .flatten();
+    let only_launchers = ends.as_ref().map(|_| rank_ends::VARIABLE);
+    let inherited = preload::inherited();
+    preload::into_command(
+        &mut launch,
+        &libraries,
+        rest.len(),
+        inherited,
+        only_launchers,
+    );
     let holder = match &mounts {
         Some(mounts) => mounts.begin(&mut launch, arguments.dry_run)?,
         None => {
@@ -164,6 +181,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         launch,
         shape,
         ranks,
+        ends,
         one_machine,
         report_name,
         mark,

@@ -33,8 +33,10 @@
 //! - What a job gets of its own: `dev_shm` (`--shm-size`), `mounts` (`--mount`), and `job_key`, the
 //!   secret that its processes on several hosts share.
 //! - Running: `supervise` watches the launcher until it ends and keeps the time limit; `deadlock`
-//!   sees whether its threads still go on; `signals` are passed on. `retries` is one attempt of a
-//!   job, and what a signal does between two (`--retries`).
+//!   sees whether its threads still go on; `signals` are passed on. `rank_ends` hears how ranks
+//!   end, `unreaped` sees those that nobody asks for, `rank_ledger` knows which one failed first,
+//!   and `hung` sees whether the launcher ends then. `retries` is one attempt of a job, and what a
+//!   signal does between two (`--retries`).
 //! - Ending: `report` receives the counters of the ranks through a socket; `collective_calls` are
 //!   those of collectives, `counted` formats numbers. `leftovers` and `sessions` remove files of
 //!   processes that were killed. `limits` names limits that a failed job may have reached.
@@ -81,6 +83,7 @@ pub mod fault;
 pub mod heap;
 mod heartbeat;
 pub mod hosts;
+mod hung;
 mod inject_size;
 mod job;
 pub mod job_key;
@@ -105,7 +108,9 @@ pub mod program;
 pub mod provider;
 pub mod python;
 pub mod rank_arguments;
+pub mod rank_ends;
 pub mod rank_environment;
+pub mod rank_ledger;
 mod rank_mpi;
 mod ranks;
 pub mod remote_shell;
@@ -125,11 +130,14 @@ mod started;
 pub mod stderr;
 pub mod supervise;
 pub mod transport;
+mod unreaped;
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::Command;
 
 use arguments::Arguments;
 use fault::Fault;
@@ -138,6 +146,7 @@ use job::Job;
 use leftovers::Leftovers;
 use node_agents::NodeAgents;
 use outcome::{Record, Usage};
+use rank_ends::Listener;
 use report::{Collector, Report, Summary};
 use retries::{Attempt, Between};
 use sessions::Sessions;
@@ -263,7 +272,7 @@ fn execute(arguments: &Arguments, mut job: Job) -> Result<Attempt, Fault> {
     for why in &unpublished {
         say!("weft: --mount {why}");
     }
-    let failed = matches!(ending.reason, None | Some(Reason::Deadlock))
+    let failed = matches!(ending.reason, None | Some(Reason::Deadlock | Reason::Rank))
         && (!outcome::ended_well(&ending) || !unpublished.is_empty());
     if let Some(words) = limits.in_words().filter(|_| failed) {
         say!("weft: note: {words}");
@@ -309,6 +318,14 @@ struct Ended {
     unpublished: Vec<String>,
 }
 
+/// Hears how the ranks of this launcher end.
+fn listener(launcher: &mut Command, library: &Path) -> Result<Listener, Fault> {
+    let listener =
+        Listener::open().map_err(Fault::system("opening the socket for how ranks end"))?;
+    rank_ends::into_launcher(launcher, library, &listener);
+    Ok(listener)
+}
+
 /// The job from start to end.
 fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
     let mut command = job.launch.command();
@@ -341,15 +358,19 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
         spared.push(holder.pid());
         elsewhere.spared.push(holder.pid());
     }
+    let ends = job.ends.as_deref();
+    let ranks = ends
+        .map(|library| listener(&mut command, library))
+        .transpose()?;
     let family = job.chosen.installation.family;
     let leftovers = Leftovers::note(&leftovers::prefixes(family));
     let limits = Limits {
         time: arguments.time_limit()?,
         grace: GRACE,
     };
-    let ending = supervise::run(command, family, limits, elsewhere).map_err(Fault::system(
-        format!("starting {}", job.launch.mpiexec.display()),
-    ))?;
+    let starting = format!("starting {}", job.launch.mpiexec.display());
+    let ending = supervise::run(command, family, limits, elsewhere, ranks)
+        .map_err(Fault::system(starting))?;
     leftovers.remove(|| {
         let living = signals::descendants(std::process::id(), &spared);
         living.is_empty() && !signals::are_some_ending()
@@ -457,8 +478,7 @@ fn announce(arguments: &Arguments, job: &Job) {
 /// What went through Weft, and warnings; warnings come even with --quiet.
 fn conclude(arguments: &Arguments, job: &Job, summary: &Summary, usage: Usage, ending: &Ending) {
     let ranks = job.ranks;
-    let is_news =
-        !arguments.quiet || matches!(ending.reason, Some(Reason::Time | Reason::Deadlock));
+    let is_news = !arguments.quiet || outcome::is_news_to_all(ending);
     if let Some(words) = outcome::end_in_words(ending, arguments.timeout).filter(|_| is_news) {
         say!("weft: {words}");
     }

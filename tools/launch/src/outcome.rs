@@ -13,7 +13,10 @@ use serde::Serialize;
 use crate::collective_calls;
 use crate::command::Launch;
 use crate::discover::Installation;
+use crate::hung;
+use crate::rank_ledger::Failure;
 use crate::report::{Report, Summary};
+use crate::signals::killed_by;
 use crate::supervise::{Ending, GRACE, Reason};
 use crate::transport::Transport;
 
@@ -63,23 +66,21 @@ impl Usage {
 /// Whether the program itself ended with success.
 #[must_use]
 pub fn ended_well(ending: &Ending) -> bool {
-    ending.code == Some(0) && ending.reason.is_none()
+    ending.code == Some(0) && ending.reason.is_none() && ending.first.is_none()
 }
 
-/// The exit code of what a signal ended, as shells have it.
-pub(crate) fn killed_by(signal: i32) -> u8 {
-    u8::try_from(128 + (signal & 0x7f)).unwrap_or(128)
-}
-
-/// The exit code of `weft run`. An end that was asked for is never a success, whatever the launcher
-/// makes of it.
+/// The exit code of `weft run`: that of the rank that failed first, where the launcher's processes
+/// told it; launchers pass on other ones. An end that was asked for is never a success, whatever
+/// the launcher makes of it.
 #[must_use]
 pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
+    let first = ending.first.map(Failure::exit_code);
     let own = match (ending.reason, ending.code, ending.signal) {
         (Some(Reason::Asked(signal)), ..) => killed_by(signal as i32),
         (Some(Reason::Time), ..) => TIMED_OUT,
         (Some(Reason::Host), ..) => HOST_LOST,
-        (Some(Reason::Deadlock), ..) => DEADLOCKED,
+        (Some(Reason::Deadlock | Reason::Rank), ..) => first.unwrap_or(DEADLOCKED),
+        (None, ..) if first.is_some() => first.unwrap_or(1),
         (None, Some(code), _) => u8::try_from(code & 0xff).unwrap_or(1),
         (None, None, Some(signal)) => killed_by(signal),
         (None, None, None) => 1,
@@ -89,6 +90,15 @@ pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
     } else {
         own
     }
+}
+
+/// Whether it was ended for a reason that is told even with --quiet.
+#[must_use]
+pub fn is_news_to_all(ending: &Ending) -> bool {
+    matches!(
+        ending.reason,
+        Some(Reason::Time | Reason::Deadlock | Reason::Rank)
+    )
 }
 
 /// Why the job was ended from here, in a sentence; `None` where it ended by itself, or the user
@@ -101,6 +111,13 @@ pub fn end_in_words(ending: &Ending, limit_seconds: Option<f64>) -> Option<Strin
             limit_seconds.unwrap_or_default()
         ),
         Reason::Asked(signal) => format!("the job was ended by {signal}"),
+        Reason::Rank => {
+            let cause = ending
+                .first
+                .map_or_else(|| "a rank failed".to_owned(), Failure::in_words);
+            let patience = hung::PATIENCE_SECONDS;
+            format!("the job was ended: {cause}, and {patience} s later it had not ended")
+        }
         Reason::Deadlock => {
             "the job was ended: Open MPI's launcher deadlocked, as it sometimes does when \
              ranks fail in MPI_Init; it did not say how the ranks ended"
@@ -174,6 +191,8 @@ pub struct End {
     pub host_lost: bool,
     /// Whether it was ended because its launcher deadlocked.
     pub launcher_deadlocked: bool,
+    /// The rank of this host that failed first.
+    pub failed_rank: Option<u32>,
     /// The signal by which somebody asked for the end, by its name.
     pub ended_by: Option<&'static str>,
 }
@@ -188,6 +207,7 @@ impl End {
             timed_out: ending.reason == Some(Reason::Time),
             host_lost: ending.reason == Some(Reason::Host),
             launcher_deadlocked: ending.reason == Some(Reason::Deadlock),
+            failed_rank: ending.first.map(|first| first.rank),
             ended_by: match ending.reason {
                 Some(Reason::Asked(signal)) => Some(signal.as_str()),
                 _ => None,
@@ -257,6 +277,7 @@ mod tests {
             code,
             signal,
             reason,
+            first: None,
             forced: false,
             launcher: 1,
             elapsed: Duration::ZERO,

@@ -23,7 +23,7 @@ use crate::transport::Transport;
 const ENV: &str = "/usr/bin/env";
 
 /// The variable that names preloaded libraries.
-const PRELOAD: &str = "LD_PRELOAD";
+pub(crate) const PRELOAD: &str = "LD_PRELOAD";
 
 /// A library to preload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,12 +100,7 @@ pub fn find(
             library.display()
         )));
     }
-    if library
-        .as_os_str()
-        .as_bytes()
-        .iter()
-        .any(|byte| b" :".contains(byte))
-    {
+    if !can_be_named(&library) {
         return Err(Fault::ProviderMissing(format!(
             "{option}: the loader takes no spaces or colons in the path of a preloaded library \
              ({}); put Weft into another folder, or leave {option} out",
@@ -113,6 +108,12 @@ pub fn find(
         )));
     }
     Ok(library)
+}
+
+/// Whether LD_PRELOAD can name the file.
+pub(crate) fn can_be_named(library: &Path) -> bool {
+    let bytes = library.as_os_str().as_bytes();
+    !bytes.iter().any(|byte| b" :".contains(byte))
 }
 
 /// Whether the loader preloads libraries into this program.
@@ -160,14 +161,16 @@ pub fn add(rank: &mut Environment, libraries: &[Library], inherited: Option<OsSt
 
 /// Has the ranks of a composed command load the libraries, after what they would preload anyway.
 /// The command ends with the program and `argument_count` arguments; `inherited` is LD_PRELOAD of
-/// this process.
+/// this process. With `only_launchers` the launcher gets a library of its own and this variable
+/// with it, and the ranks are to have neither.
 pub fn into_command(
     launch: &mut Launch,
     libraries: &[Library],
     argument_count: usize,
     inherited: Option<OsString>,
+    only_launchers: Option<&str>,
 ) {
-    if libraries.is_empty() {
+    if libraries.is_empty() && only_launchers.is_none() {
         return;
     }
     let program_at = launch.arguments.len() - argument_count - 1;
@@ -175,14 +178,26 @@ pub fn into_command(
     if let Some(set) = launch.environment.value(PRELOAD) {
         rank.set(PRELOAD, set);
     }
-    add(&mut rank, libraries, inherited);
+    match inherited {
+        Some(inherited) if libraries.is_empty() && rank.value(PRELOAD).is_none() => {
+            rank.set(PRELOAD, inherited);
+        }
+        inherited => add(&mut rank, libraries, inherited),
+    }
+    let unset = only_launchers.into_iter().flat_map(|variable| {
+        // Where nothing is set for the ranks, what the launcher has must go.
+        let preload = rank.value(PRELOAD).is_none().then_some(PRELOAD);
+        let names = std::iter::once(variable).chain(preload);
+        names.flat_map(|name| ["-u".into(), OsString::from(name)])
+    });
+    let unset: Vec<OsString> = unset.collect();
     let words = rank.set.into_iter().map(|(name, value)| {
         let mut word = OsString::from(name);
         word.push("=");
         word.push(value);
         word
     });
-    let words = std::iter::once(ENV.into()).chain(words);
+    let words = std::iter::once(ENV.into()).chain(unset).chain(words);
     launch.arguments.splice(program_at..program_at, words);
 }
 
@@ -223,7 +238,7 @@ mod tests {
         ] {
             let mut launch = launch(set);
             let one = [library("/w/h.so", None)];
-            into_command(&mut launch, &one, 1, inherited.map(OsString::from));
+            into_command(&mut launch, &one, 1, inherited.map(OsString::from), None);
             assert_eq!(
                 launch.arguments,
                 ["-n", "2", "/usr/bin/env", word, "./a", "x"]
@@ -238,7 +253,7 @@ mod tests {
             library("/w/h.so", Some(("WEFT_HEAP", "auto"))),
             library("/w/y.so", None),
         ];
-        into_command(&mut told, &both, 1, None);
+        into_command(&mut told, &both, 1, None, None);
         assert_eq!(
             told.arguments[2..5],
             [
@@ -248,7 +263,25 @@ mod tests {
             ]
         );
         let mut same = launch(&[]);
-        into_command(&mut same, &[], 1, Some("/i.so".into()));
+        into_command(&mut same, &[], 1, Some("/i.so".into()), None);
         assert_eq!(same.arguments, launch(&[]).arguments);
+    }
+
+    #[test]
+    fn what_the_launcher_alone_is_to_have_is_kept_from_the_ranks() {
+        let words = |set: &[(&str, &str)], libraries: &[Library], inherited: Option<&str>| {
+            let mut launch = launch(set);
+            let inherited = inherited.map(OsString::from);
+            into_command(&mut launch, libraries, 1, inherited, Some("ENDS"));
+            let between = launch.arguments[3..launch.arguments.len() - 2].iter();
+            let words: Vec<_> = between.map(|word| word.to_str().unwrap()).collect();
+            words.join(" ")
+        };
+        let one = [library("/w/h.so", None)];
+        assert_eq!(words(&[], &[], None), "-u ENDS -u LD_PRELOAD");
+        assert_eq!(words(&[], &[], Some("/i")), "-u ENDS LD_PRELOAD=/i");
+        let set = [("LD_PRELOAD", "/s")];
+        assert_eq!(words(&set, &[], Some("/i")), "-u ENDS LD_PRELOAD=/s");
+        assert_eq!(words(&[], &one, None), "-u ENDS LD_PRELOAD=/w/h.so");
     }
 }

@@ -9,8 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use nix::sys::signal::Signal;
 
 use crate::fault::Fault;
-use crate::outcome;
-use crate::signals::Watch;
+use crate::signals::{self, Watch};
 
 /// What came of one attempt.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +49,7 @@ impl Between {
     /// The exit code, if somebody asked for the end.
     pub(crate) fn exit_code(&self) -> Option<u8> {
         let signal = self.arrived.try_recv().ok()?;
-        Some(outcome::killed_by(signal as i32))
+        Some(signals::killed_by(signal as i32))
     }
 }
 

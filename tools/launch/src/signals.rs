@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -108,6 +109,11 @@ pub fn send(pid: u32, signal: Signal) {
     if let Ok(pid) = i32::try_from(pid) {
         let _ = kill(Pid::from_raw(pid), signal);
     }
+}
+
+/// The exit code of what a signal ended, as shells have it.
+pub(crate) fn killed_by(signal: i32) -> u8 {
+    u8::try_from(128 + (signal & 0x7f)).unwrap_or(128)
 }
 
 /// Sends KILL to every descendant of this process but those spared and their own, and again to
@@ -215,9 +221,30 @@ pub fn processor_ticks(pid: u32) -> Option<u64> {
     Some(user + system)
 }
 
+/// How often the thread of this folder, /proc/PID/task/TID, has waited since it began: as long as
+/// this stays, it is the same waiting. `None` if it is gone.
+pub(crate) fn waits_of(thread_folder: &Path) -> Option<u64> {
+    waits_in(&weft_os::proc_text::read(thread_folder.join("status")).ok()?)
+}
+
+fn waits_in(status: &str) -> Option<u64> {
+    let line = |line: &str| {
+        let count = line.strip_prefix("voluntary_ctxt_switches:")?;
+        count.trim().parse().ok()
+    };
+    status.lines().find_map(line)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_kernel_says_of_a_thread_is_read() {
+        let counts = "voluntary_ctxt_switches:\t94\nnonvoluntary_ctxt_switches:\t3\n";
+        assert_eq!(waits_in(&format!("Name:\tprterun\n{counts}")), Some(94));
+        assert_eq!(waits_in("Name:\tprterun\n"), None);
+    }
 
     #[test]
     fn what_a_process_has_computed_only_grows() {

@@ -9,16 +9,18 @@
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::deadlock;
 use crate::family::Family;
 use crate::node_agents::Loss;
+use crate::rank_ends::{Ends, Listener};
+use crate::rank_ledger::Failure;
 use crate::signals::{self, Arrival, Watch};
 use crate::stderr::say;
+use crate::{deadlock, hung};
 
 /// How long the launcher has to end its ranks in its own way. Chosen: Hydra and PRRTE need well
 /// below one second.
@@ -41,6 +43,8 @@ pub enum Reason {
     Host,
     /// Its launcher deadlocked.
     Deadlock,
+    /// A rank had failed, and the launcher did not end.
+    Rank,
     /// Somebody sent `weft run` this signal.
     Asked(Signal),
 }
@@ -54,6 +58,8 @@ pub struct Ending {
     pub signal: Option<i32>,
     /// Why it was ended from here, if it was: the first reason.
     pub reason: Option<Reason>,
+    /// The first rank of this host that failed by itself, as far as the launcher's processes told.
+    pub first: Option<Failure>,
     /// Whether it took KILL.
     pub forced: bool,
     /// The launcher's process number; nobody has it any more.
@@ -84,10 +90,11 @@ enum Event {
     Signal(Arrival),
     Lost(Loss),
     Deadlock,
+    Hung,
     Ended(io::Result<ExitStatus>),
 }
 
-/// Runs the command, the launcher of this family, to its end.
+/// Runs the command, the launcher of this family, to its end. `ranks` hears how they end.
 ///
 /// # Errors
 /// When it cannot be started or waited for.
@@ -96,6 +103,7 @@ pub fn run(
     family: Family,
     limits: Limits,
     elsewhere: Elsewhere,
+    ranks: Option<Listener>,
 ) -> io::Result<Ending> {
     signals::adopt_orphans();
     let (events, arriving) = channel();
@@ -132,6 +140,9 @@ pub fn run(
             .name("deadlock".into())
             .spawn(move || deadlock::watch(launcher, tell))?;
     }
+    let ends = ranks
+        .map(|ranks| listen(ranks, child.id(), events.clone()))
+        .transpose()?;
     std::thread::Builder::new()
         .name("launcher".into())
         .spawn(move || {
@@ -139,6 +150,7 @@ pub fn run(
         })?;
     let status = job.until_end(&arriving)?;
     drop(watch);
+    let first = ends.and_then(|ends| ends.finish().first);
     if job.reason.is_some() || status.signal().is_some() {
         signals::kill_descendants(&job.spared);
     }
@@ -146,9 +158,26 @@ pub fn run(
         code: status.code(),
         signal: status.signal(),
         reason: job.reason,
+        first,
         forced: job.kills > 0,
         launcher: job.launcher,
         elapsed: started.elapsed(),
+    })
+}
+
+/// Hears how the ranks of a launcher end; looks at the launcher once one has failed.
+fn listen(ranks: Listener, launcher: u32, events: Sender<Event>) -> io::Result<Ends> {
+    let mut events = Some(events);
+    ranks.listen(move |ledger| {
+        let Some(events) = events.take() else {
+            return;
+        };
+        let ledger = ledger.clone();
+        let tell = move || drop(events.send(Event::Hung));
+        // Without a thread the job lasts until the launcher ends, as it does without a failure.
+        let _ = std::thread::Builder::new()
+            .name("hung".into())
+            .spawn(move || hung::watch(launcher, &ledger, tell));
     })
 }
 
@@ -179,6 +208,7 @@ impl Job {
                     self.end(Reason::Host);
                 }
                 Ok(Event::Deadlock) => self.end(Reason::Deadlock),
+                Ok(Event::Hung) => self.end(Reason::Rank),
                 Err(RecvTimeoutError::Timeout) if self.kills == KILLS => {
                     let pid = self.launcher;
                     say!("weft: process {pid} cannot be ended: it waits inside the kernel");

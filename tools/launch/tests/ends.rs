@@ -20,7 +20,7 @@ fn run(script: &str, time: Option<Duration>) -> Ending {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
     let limits = Limits { time, grace: GRACE };
-    supervise::run(command, Family::Mpich, limits, Elsewhere::default()).unwrap()
+    supervise::run(command, Family::Mpich, limits, Elsewhere::default(), None).unwrap()
 }
 
 fn wait_for(path: &Path) {

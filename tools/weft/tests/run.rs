@@ -8,6 +8,8 @@
 mod any_bytes;
 #[path = "run/exit_code.rs"]
 mod exit_code;
+#[path = "run/failed_rank.rs"]
+mod failed_rank;
 #[path = "fake/launcher.rs"]
 mod fake;
 #[path = "run/spec.rs"]

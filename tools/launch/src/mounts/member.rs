@@ -28,8 +28,7 @@ use crate::mounts::trouble::Trouble;
 use crate::mounts::wants::Wants;
 use crate::mounts::word::{self, ENDED, Word};
 use crate::mounts::{START, UNPUBLISHED, checked, stream};
-use crate::outcome::killed_by;
-use crate::signals::{self, Watch};
+use crate::signals::{self, Watch, killed_by};
 use crate::stderr::say;
 
 /// How often a keeper is looked for again that ended before it answered. Chosen: one ends when its

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A launcher that does not end although a rank has failed: it has killed the other ranks and
+//! waits for nobody knows what, or the others wait in MPI_Init for the one that will never come.
+//! Without `--timeout` the job would last for ever.
+//!
+//! Called by `supervise.rs`; asks `rank_ledger.rs`. Debian's Open MPI 4.1.4 hangs in some jobs
+//! whose ranks fail in or before MPI_Init; that it has sent KILL by then was not seen. MPICH 5.0.2
+//! and Intel MPI 2021.18 do the second whenever a rank ends before MPI_Init: they let the others go
+//! on, which is right for programs that do not use MPI.
+
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use weft_os::system_call;
+
+use crate::rank_ends::locked;
+use crate::rank_ledger::Ledger;
+use crate::signals;
+
+/// From one look to the next.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+/// After so many looks that saw the same, the job is ended. Chosen: a launcher ends some tenths of
+/// a second after it has killed its ranks.
+const LOOKS: u32 = 5;
+/// How long that is, in words.
+pub const PATIENCE_SECONDS: u64 = BETWEEN_LOOKS.as_secs() * LOOKS as u64;
+
+/// What keeps a job that has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Stuck {
+    /// The launcher has killed its ranks, none of this host is left, and it is still there.
+    Launcher,
+    /// Every rank of this host is in the same waiting for the launcher as before.
+    Ranks(Vec<(u32, u64)>),
+}
+
+impl Stuck {
+    fn now(launcher: u32, ledger: &Mutex<Ledger>) -> Option<Self> {
+        // Looks at processes may last, and nobody hears meanwhile.
+        let (running, kills) = {
+            let ledger = locked(ledger);
+            ledger.first?;
+            (ledger.running(), ledger.launcher_kills)
+        };
+        // A rank may need long to give back its memory, or waits inside the kernel.
+        let is_over = |&rank: &u32| signals::parent_and_start(rank).is_none();
+        if kills && running.iter().all(is_over) {
+            return may_go_on(launcher).then_some(Self::Launcher);
+        }
+        waits_for_launcher(&running).map(Self::Ranks)
+    }
+}
+
+/// Whether nothing holds a process up, as SIGSTOP, a debugger or a slow disk does.
+fn may_go_on(process: u32) -> bool {
+    let state = signals::stat_after_name(process);
+    state.is_some_and(|stat| stat.trim_start().starts_with(['R', 'S']))
+}
+
+/// For each of these ranks: its process, and in which waiting for its launcher it is, which is
+/// another one after each answer. `None` where one does something else, or there are none.
+///
+/// Ranks of Hydra wait so in MPI_Init, until all ranks of the job have called it.
+fn waits_for_launcher(ranks: &[u32]) -> Option<Vec<(u32, u64)>> {
+    let waits = |&process: &u32| Some((process, waiting(process)?));
+    let all: Vec<(u32, u64)> = ranks.iter().map(waits).collect::<Option<_>>()?;
+    Some(all).filter(|all| !all.is_empty())
+}
+
+/// The waiting of a process that reads what its launcher says by PMI; `None` where it does
+/// something else.
+fn waiting(process: u32) -> Option<u64> {
+    let environment = std::fs::read(format!("/proc/{process}/environ")).ok()?;
+    let value = |entry: &[u8]| {
+        let value = entry.strip_prefix(b"PMI_FD=")?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    };
+    let descriptor: u64 = environment.split(|&byte| byte == 0).find_map(value)?;
+    let thread = format!("/proc/{process}/task/{process}");
+    let reads = system_call::read_descriptor(thread.as_ref()) == Some(descriptor);
+    reads.then(|| signals::waits_of(thread.as_ref())).flatten()
+}
+
+/// What the looks so far saw.
+#[derive(Debug, Default)]
+struct Seen {
+    last: Option<Stuck>,
+    /// How many looks in a row.
+    looks: u32,
+}
+
+impl Seen {
+    fn is_hung(&mut self, now: Option<Stuck>) -> bool {
+        self.looks = match &now {
+            None => 0,
+            Some(_) if now == self.last => self.looks + 1,
+            Some(_) => 1,
+        };
+        self.last = now;
+        self.looks >= LOOKS
+    }
+}
+
+/// Looks at a job in which a rank has failed until its launcher ends or hangs; then tells it and
+/// returns. Blocks; for a thread of its own.
+pub(crate) fn watch(launcher: u32, ledger: &Mutex<Ledger>, tell: impl FnOnce()) {
+    let mut seen = Seen::default();
+    loop {
+        std::thread::sleep(BETWEEN_LOOKS);
+        if signals::parent_and_start(launcher).is_none() {
+            return;
+        }
+        // A launcher may wait until somebody reads what the ranks have written.
+        let is_read = takes_output(std::io::stdout()) && takes_output(std::io::stderr());
+        let now = Stuck::now(launcher, ledger).filter(|_| is_read);
+        if seen.is_hung(now) {
+            tell();
+            return;
+        }
+    }
+}
+
+/// Whether a stream takes more, or reports an error.
+fn takes_output(stream: impl AsFd) -> bool {
+    let mut entry = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
+    poll(&mut entry, PollTimeout::ZERO) != Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::Command;
+
+    use nix::sys::signal::Signal;
+
+    use super::*;
+    use crate::rank_ledger::Word;
+
+    fn judged(at: impl Fn(u32) -> Option<Stuck>) -> Option<u32> {
+        let mut seen = Seen::default();
+        (1..50).find(|look| seen.is_hung(at(*look)))
+    }
+
+    #[test]
+    fn a_job_is_hung_when_it_stays_as_it_is() {
+        assert_eq!(judged(|_| Some(Stuck::Launcher)), Some(LOOKS));
+        assert_eq!(judged(|_| Some(Stuck::Ranks(vec![(7, 40)]))), Some(LOOKS));
+        assert_eq!(judged(|_| None), None);
+        let answered = |look: u32| Some(Stuck::Ranks(vec![(7, look.into())]));
+        assert_eq!(judged(answered), None);
+        let not_read_at_4 = |look: u32| (look != 4).then_some(Stuck::Launcher);
+        assert_eq!(judged(not_read_at_4), Some(4 + LOOKS));
+    }
+
+    #[test]
+    fn a_process_that_reads_from_its_launcher_is_seen_and_another_one_is_not() {
+        // Without it, as under gVisor, nobody is seen to wait.
+        if !std::path::Path::new("/proc/self/syscall").exists() {
+            return;
+        }
+        let mut reader = std::process::Command::new("cat")
+            .env("PMI_FD", "0")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert_eq!(waits_for_launcher(&[]), None);
+        let found = loop {
+            if let Some(found) = waits_for_launcher(&[reader.id()]) {
+                break found;
+            }
+            std::thread::yield_now();
+        };
+        assert_eq!(found[0].0, reader.id());
+        assert_eq!(waits_for_launcher(&[reader.id(), std::process::id()]), None);
+        drop(reader.stdin.take());
+        reader.wait().unwrap();
+    }
+
+    fn ledger(words: &[&str]) -> Mutex<Ledger> {
+        let mut ledger = Ledger::default();
+        for word in words {
+            ledger.hear(Word::read(word).unwrap());
+        }
+        Mutex::new(ledger)
+    }
+
+    #[test]
+    fn a_launcher_is_stuck_when_a_rank_failed_and_all_are_gone() {
+        let mut launcher = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut rank = Command::new("sleep").arg("1000").spawn().unwrap();
+        let runs = format!("rank {} 0", rank.id());
+        let killed = format!("sent {} 9", rank.id());
+        let fails = ["rank 4194301 1", "ended 4194301 1792"];
+        let killed_only = ledger(&[&runs, &killed]);
+        let failed = ledger(&[&runs, &killed, fails[0], fails[1]]);
+        let process = launcher.id();
+        let now = |ledger| Stuck::now(process, ledger);
+        assert_eq!(now(&failed), None, "a rank that is killed may need long");
+        rank.kill().unwrap();
+        rank.wait().unwrap();
+        assert_eq!(now(&failed), Some(Stuck::Launcher));
+        assert_eq!(
+            now(&killed_only),
+            None,
+            "as after MPI_Abort: the launcher knows the code"
+        );
+        signals::send(launcher.id(), Signal::SIGSTOP);
+        while may_go_on(launcher.id()) {
+            std::thread::yield_now();
+        }
+        assert_eq!(now(&failed), None);
+        launcher.kill().unwrap();
+        launcher.wait().unwrap();
+        assert_eq!(now(&failed), None);
+    }
+
+    #[test]
+    fn a_stream_that_nobody_reads_takes_no_more() {
+        let (mut writer, reader) = std::os::unix::net::UnixStream::pair().unwrap();
+        writer.set_nonblocking(true).unwrap();
+        assert!(takes_output(&writer));
+        while writer.write(&[0; 4096]).is_ok() {}
+        assert!(!takes_output(&writer));
+        drop(reader);
+        assert!(takes_output(&writer), "an error comes at once");
+    }
+}
