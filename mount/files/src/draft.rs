@@ -311,7 +311,8 @@ impl Draft {
     /// Whether the store has nothing of it, and shall have.
     pub async fn is_only_here(&self) -> bool {
         let state = self.state.lock().await;
-        state.file.content.when == When::Absent && !state.is_unlinked
+        let is_absent = state.file.content.when == When::Absent && !state.file.is_unheard();
+        is_absent && !state.is_unlinked
     }
 
     /// The file has another name, which is free: nothing was published yet, so nothing is copied.

@@ -70,12 +70,14 @@ pub async fn part_from_name(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
         .collect();
     let draft = files.draft(ino);
     let is_only_here = is_only_here(files, ino).await;
-    if !handles.is_empty() && !is_only_here {
-        let old = files
-            .core
-            .nodes()
-            .file(ino)
-            .map(|file| file.info.etag.clone());
+    let old = files
+        .core
+        .nodes()
+        .file(ino)
+        .map(|file| file.info.etag.clone());
+    // Of what was never published there is nothing that could be kept.
+    let was_published = old.as_ref().is_some_and(|old| !old.as_str().is_empty());
+    if !handles.is_empty() && !is_only_here && was_published {
         // What is gone already cannot be kept.
         match files.hidden.hide(ino).await {
             Ok(version) => {

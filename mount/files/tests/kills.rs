@@ -14,7 +14,8 @@ use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::Stage;
 use weft_files::staging::ways::Ways;
 use weft_files::{BucketFiles, Making, Mode, Name, Publish, Settings, Writes};
-use weft_store::memory::MemoryStore;
+use weft_store::Failure;
+use weft_store::memory::{MemoryStore, Operation};
 
 const ROOT: u64 = 1;
 const MIB: usize = 1 << 20;
@@ -324,6 +325,31 @@ fn closed_files_are_published_once_the_store_is_back() {
         assert_eq!(mount.store.content("f").unwrap(), "content");
         assert_eq!(mount.stage.used_bytes(), 0, "nothing is left on the disk");
         assert_eq!(std::fs::read_dir(mount.stage.folder()).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn what_was_written_after_an_attempt_that_nobody_heard_of_is_published_by_the_next_mount() {
+    for old in [None, Some("old")] {
+        let mount = Mount::new(Publish::Close);
+        if let Some(old) = old {
+            mount.store.plant("f", old);
+        }
+        let handle = mount.open("f", WRITE).unwrap();
+        assert!(mount.write(handle, 0, b"content"));
+        {
+            let mut faults = mount.store.faults();
+            faults.lose_answer(Operation::Put, 0);
+            faults.fail(Operation::Head, 0, Failure::Unreachable);
+        }
+        assert!(!mount.close(handle));
+        assert!(mount.write(handle, 7, b" and more"));
+        mount.store.faults().away_after(0, false);
+        assert!(!mount.close(handle));
+        assert_eq!(mount.store.content("f").unwrap(), "content");
+        let (told, _) = mount.take_over();
+        let found = mount.store.content("f").unwrap();
+        assert_eq!(found, "content and more", "{told:?}");
     }
 }
 

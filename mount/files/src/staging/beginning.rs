@@ -9,11 +9,14 @@ use tokio::task::JoinHandle;
 use weft_store::{Metadata, StoreError, Upload};
 
 use crate::fault::mount_ends;
+use crate::staging::sending::ID;
 use crate::staging::ways::Ways;
 
 /// The question.
 pub struct Beginning {
     key: String,
+    /// In the metadata of the object to be.
+    pub id: String,
     answer: JoinHandle<Result<Upload, StoreError>>,
 }
 
@@ -29,6 +32,7 @@ impl Beginning {
     /// Asks; what is returned ends when the answer comes.
     pub fn new(ways: &Ways, key: &str, about: Metadata) -> (Self, oneshot::Receiver<()>) {
         let (store, asked) = (Arc::clone(&ways.store), key.to_owned());
+        let id = about.get(ID).cloned().unwrap_or_default();
         let (here, is_here) = oneshot::channel();
         let answer = ways.runtime.spawn(async move {
             let begun = store.begin_with(&asked, &about).await;
@@ -36,7 +40,7 @@ impl Beginning {
             begun
         });
         let key = key.to_owned();
-        (Self { key, answer }, is_here)
+        (Self { key, id, answer }, is_here)
     }
 
     /// The answer.

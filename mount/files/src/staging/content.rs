@@ -42,6 +42,8 @@ pub struct Content {
     log: Option<Log>,
     /// Names the next object that is published, in its metadata.
     pub id: String,
+    /// The log says that the program has written what it wanted, up to here.
+    is_whole: bool,
     /// What must be so for it to be published.
     pub when: When,
     extents_before: usize,
@@ -60,6 +62,7 @@ impl Content {
             tail: Tail::default(),
             log: None,
             id: new_id(),
+            is_whole: false,
             when,
             extents_before: 0,
             look_at_bytes: SPARE_BYTES,
@@ -73,6 +76,38 @@ impl Content {
         content.log = Some(log);
         id.clone_into(&mut content.id);
         content
+    }
+
+    /// It changes after it was whole: what was published of it until now may be in the store though
+    /// nobody heard of it, and what is published from now on has another name.
+    pub fn change(&mut self) {
+        if std::mem::take(&mut self.is_whole) {
+            let (first, count) = self.id.split_once('-').unwrap_or((&self.id, "0"));
+            let count = count.parse().unwrap_or(0_u64) + 1;
+            self.id = format!("{first}-{count}");
+        }
+    }
+
+    /// Whether an object of this name was published of what the file was before it was changed.
+    pub fn was_before(&self, id: &str) -> bool {
+        let first = |id: &str| id.split('-').next().map(str::to_owned);
+        id != self.id && first(id) == first(&self.id)
+    }
+
+    /// The log of a dead mount says that it was whole.
+    pub fn found_whole(&mut self) {
+        self.is_whole = true;
+    }
+
+    /// The log of a dead mount says that it was published; the next object has the name `id`.
+    pub fn found_published(&mut self, id: &str) {
+        self.is_whole = false;
+        id.clone_into(&mut self.id);
+    }
+
+    /// Whether the program has written what it wanted, up to here.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// In bytes.
@@ -124,6 +159,7 @@ impl Content {
         }
         let end = offset.saturating_add(data.len() as u64);
         check_size(self.size(), end)?;
+        self.change();
         if self.must_tidy() {
             let log_bytes = self.log.as_ref().map_or(0, Log::data_bytes);
             match block_in_place(|| self.tidy(key)) {
@@ -146,6 +182,7 @@ impl Content {
     /// As [`Content::write`].
     pub fn resize(&mut self, key: &str, size: u64) -> Result<(), Fault> {
         check_size(self.size(), size)?;
+        self.change();
         self.log_of(key)?.note(Note::Size(size))?;
         self.places.resize(size);
         Ok(())
@@ -163,6 +200,7 @@ impl Content {
         at: u64,
     ) -> Result<(), Fault> {
         check_size(self.size(), range.end)?;
+        self.change();
         self.log_of(key)?.note(copy_note(range, version, at))?;
         self.places.copied(range, version, at);
         Ok(())
@@ -176,10 +214,12 @@ impl Content {
         if matches!(note, Note::Upload { .. }) {
             self.upload = Some(note.clone());
         }
-        match &mut self.log {
-            Some(log) => log.note(note),
-            None => Ok(()),
+        let is_whole = note == Note::Whole;
+        if let Some(log) = &mut self.log {
+            log.note(note)?;
         }
+        self.is_whole |= is_whole;
+        Ok(())
     }
 
     /// The object that is published has another name, or another condition.
@@ -240,6 +280,7 @@ impl Content {
     pub fn published(&mut self, ways: &Ways, version: &Arc<Version>) {
         self.when = When::Match(version.etag.as_str().to_owned());
         self.id = new_id();
+        self.is_whole = false;
         let noted = self.note(Note::Published {
             etag: version.etag.as_str().to_owned(),
             next_id: self.id.clone(),

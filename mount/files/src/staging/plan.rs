@@ -13,7 +13,7 @@ use crate::version::Version;
 /// Chosen: parts that are sent.
 pub const PART_BYTES: u64 = 8 << 20;
 /// S3's least size of a part that is not the last.
-const LEAST_PART_BYTES: u64 = 5 << 20;
+pub const LEAST_PART_BYTES: u64 = 5 << 20;
 /// S3's largest copy of one part is 5 GiB; chosen: less, side by side.
 const COPY_BYTES: u64 = 1 << 30;
 /// Chosen: after so many parts their size doubles, so that 10,000 parts are enough for 2 TB.

@@ -3,6 +3,8 @@
 //! one, and never a half one. [`crate::draft`] does it while the mount lives,
 //! [`crate::staging::recovery`] afterwards.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use weft_store::{Condition, ETag, Failure, Range};
 
@@ -10,7 +12,10 @@ use crate::fault::{Fault, Reason};
 use crate::staging::beginning::{Beginning, Begun};
 use crate::staging::content::Content;
 use crate::staging::plan::{PART_BYTES, part_bytes};
-use crate::staging::sending::{Again, Sending, about, own_object, published_unheard};
+use crate::staging::record::{Note, When};
+use crate::staging::sending::{
+    Again, Own, Sending, about, earlier_object, own_object, published_unheard,
+};
 use crate::staging::tail::Grid;
 use crate::staging::ways::Ways;
 
@@ -22,6 +27,8 @@ pub struct Publication {
     beginning: Option<Beginning>,
     begun_count: u64,
     sending: Option<Sending>,
+    /// The store may have made the object, and nobody heard of it.
+    is_unheard: bool,
 }
 
 impl Publication {
@@ -32,7 +39,21 @@ impl Publication {
             beginning: None,
             begun_count: 0,
             sending: None,
+            is_unheard: false,
         }
+    }
+
+    /// What a dead mount left, which may have tried to publish it.
+    pub fn found(content: Content) -> Self {
+        Self {
+            is_unheard: true,
+            ..Self::new(content)
+        }
+    }
+
+    /// Whether the store may have made the object though nobody heard of it.
+    pub fn is_unheard(&self) -> bool {
+        self.is_unheard
     }
 
     /// A range is about to be written.
@@ -158,8 +179,9 @@ impl Publication {
     async fn sending(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
         self.begin(ways, key);
         if let Some(beginning) = self.beginning.take() {
+            let id = beginning.id.clone();
             let upload = beginning.answer().await?;
-            self.sending = Some(Sending::new(ways, upload, &mut self.content)?);
+            self.sending = Some(Sending::new(ways, upload, id, &mut self.content)?);
         }
         Ok(())
     }
@@ -194,6 +216,36 @@ impl Publication {
     /// # Errors
     /// `Stale` where somebody else wrote the object; what the store said.
     pub async fn publish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
+        if self.is_unheard {
+            self.hear(ways, key).await?;
+        }
+        let published = self.publish_once(ways, key).await;
+        self.is_unheard = published.is_err();
+        published
+    }
+
+    /// Asks whether the store has done an earlier attempt. If the file was changed since, that
+    /// object is what the next one replaces.
+    async fn hear(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
+        let earlier = earlier_object(&*ways.store, key, &self.content).await?;
+        if let Some(version) = earlier.map(Arc::new) {
+            let kept = self.sending.as_ref().map(|one| one.kept_in(&version));
+            for range in kept.into_iter().flatten() {
+                self.content.copy(key, range, &version, range.start)?;
+            }
+            let when = When::Match(version.etag.as_str().to_owned());
+            self.content.rename(key, when)?;
+            self.content.note(Note::Whole)?;
+            self.give_up(ways);
+        }
+        let is_ambiguous = |one: &Sending| one.is_ambiguous(&self.content);
+        if self.sending.as_ref().is_some_and(is_ambiguous) && self.has_all() {
+            self.give_up(ways);
+        }
+        Ok(())
+    }
+
+    async fn publish_once(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
         let published = if self.is_small() {
             self.give_up(ways);
             self.put(ways, key).await
@@ -205,7 +257,7 @@ impl Publication {
             published => return published,
         };
         // An attempt before may have done it, and its answer was lost.
-        match own_object(&*ways.store, key, &self.content.id).await {
+        match own_object(&*ways.store, self.own(key)).await {
             Some(etag) => {
                 self.give_up(ways);
                 Ok(etag)
@@ -214,6 +266,14 @@ impl Publication {
                 reason: Reason::Stale,
                 ..fault
             }),
+        }
+    }
+
+    fn own<'a>(&'a self, key: &'a str) -> Own<'a> {
+        Own {
+            key,
+            id: &self.content.id,
+            size_bytes: self.content.size(),
         }
     }
 
@@ -259,7 +319,7 @@ impl Publication {
         };
         match put {
             Ok(etag) => Ok(etag),
-            Err(error) => published_unheard(store, key, &self.content.id, error).await,
+            Err(error) => published_unheard(store, self.own(key), error).await,
         }
     }
 }

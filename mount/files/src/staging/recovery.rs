@@ -39,8 +39,6 @@ struct Left {
     is_ready: bool,
     /// Something is not published.
     is_changed: bool,
-    /// Its program had written all it wanted.
-    is_whole: bool,
     /// Bytes are not those that were written.
     is_damaged: bool,
 }
@@ -162,8 +160,8 @@ async fn look_after(
     if left.is_damaged {
         let text = "the staged bytes are not those that were written; what can be read is saved";
         tell(&format!("`{key}` was not published: {text}"));
-    } else if left.is_whole {
-        let mut file = Publication::new(left.content);
+    } else if left.content.is_whole() {
+        let mut file = Publication::found(left.content);
         return match file.publish(ways, &key).await {
             Ok(_) => {
                 tell(&format!(
@@ -259,7 +257,6 @@ impl Left {
             is_ready: false,
             // Files that are made, or cut, have a log only once something was done to them.
             is_changed: *when == When::Absent,
-            is_whole: false,
             is_damaged: false,
         };
         left.content.places.resize(*size_bytes);
@@ -291,7 +288,7 @@ impl Left {
 
     fn changed(&mut self) {
         self.is_changed |= self.is_ready;
-        self.is_whole = false;
+        self.content.change();
     }
 
     fn note(&mut self, note: &Note) {
@@ -329,9 +326,9 @@ impl Left {
                 self.is_changed = false;
                 self.uploads.clear();
                 self.content.when = When::Match(etag.clone());
-                self.content.id.clone_from(next_id);
+                self.content.found_published(next_id);
             }
-            Note::Whole => self.is_whole = true,
+            Note::Whole => self.content.found_whole(),
             Note::Unlinked => self.is_changed = false,
             Note::Begin { .. } => self.is_damaged = true,
         }

@@ -11,10 +11,11 @@ use weft_store::{ETag, Failure, Metadata, Part, Range, Store, StoreError, Upload
 
 use crate::fault::{Fault, mount_ends};
 use crate::staging::content::Content;
-use crate::staging::plan::{Aim, PART_BYTES, Step, part_bytes, plan};
+use crate::staging::plan::{Aim, LEAST_PART_BYTES, PART_BYTES, Step, part_bytes, plan};
 use crate::staging::record::{Note, When};
 use crate::staging::tail::Grid;
 use crate::staging::ways::Ways;
+use crate::version::Version;
 
 /// Chosen: parts of one file under way; the writer waits beyond that.
 const PARTS_UNDER_WAY: usize = 16;
@@ -45,6 +46,10 @@ pub enum Again {
 /// An upload that is under way.
 pub struct Sending {
     upload: Upload,
+    /// In the metadata of the object that it will be.
+    id: String,
+    /// The file's length when the store was last asked to make the object.
+    asked_bytes: Option<u64>,
     parts: BTreeMap<u32, Sent>,
     tasks: JoinSet<(u32, Result<Part, StoreError>)>,
     failed: Option<StoreError>,
@@ -57,13 +62,20 @@ impl Sending {
     ///
     /// # Errors
     /// What the system said of the log.
-    pub fn new(ways: &Ways, upload: Upload, content: &mut Content) -> Result<Self, Fault> {
+    pub fn new(
+        ways: &Ways,
+        upload: Upload,
+        id: String,
+        content: &mut Content,
+    ) -> Result<Self, Fault> {
         let noted = content.note(Note::Upload {
             key: upload.key.clone(),
             upload: upload.id.clone(),
         });
         let sending = Self {
             upload,
+            id,
+            asked_bytes: None,
             parts: BTreeMap::new(),
             tasks: JoinSet::new(),
             failed: None,
@@ -85,10 +97,22 @@ impl Sending {
 
     /// Which parts come next, if they are sent.
     pub fn grid(&self) -> Grid {
+        let (number, start) = match self.short_end() {
+            Some((number, range)) => (number, range.start),
+            None => (self.parts.len() as u32 + 1, self.reached),
+        };
         Grid {
-            start: self.reached,
-            part_bytes: part_bytes(self.parts.len() as u32 + 1),
+            start,
+            part_bytes: part_bytes(number),
         }
+    }
+
+    /// The last part, if it may stand before no other one: it was the end of the file when the
+    /// upload was to be completed.
+    fn short_end(&self) -> Option<(u32, Range)> {
+        let (number, last) = self.parts.last_key_value()?;
+        let range = last.step.range();
+        (range.byte_count() < LEAST_PART_BYTES).then_some((*number, range))
     }
 
     /// Whether enough was written for the next part.
@@ -109,6 +133,12 @@ impl Sending {
     ) -> Result<(), Fault> {
         if self.reached >= content.size() {
             return Ok(());
+        }
+        if let Some((number, range)) = self.short_end() {
+            // It may be under way, and would come after the part that replaces it.
+            self.drain().await;
+            self.parts.remove(&number);
+            self.reached = range.start;
         }
         let rest = content
             .places
@@ -243,6 +273,7 @@ impl Sending {
             .values()
             .filter_map(|sent| sent.part.clone())
             .collect();
+        self.asked_bytes = Some(self.reached);
         let when = content.when.condition();
         let completed = ways.store.complete(&self.upload, &parts, &when).await;
         let completed = match completed {
@@ -254,10 +285,14 @@ impl Sending {
         };
         match completed {
             Err(error) => {
-                let store = &*ways.store;
-                let etag = published_unheard(store, &self.upload.key, &content.id, error).await?;
+                let own = Own {
+                    key: &self.upload.key,
+                    id: &self.id,
+                    size_bytes: self.reached,
+                };
+                let etag = published_unheard(&*ways.store, own, error).await?;
                 // It may have been the upload of a mount before.
-                let _ = store.abort(&self.upload).await;
+                let _ = ways.store.abort(&self.upload).await;
                 Ok(etag)
             }
             Ok(etag) => Ok(etag),
@@ -274,10 +309,33 @@ impl Sending {
     fn drop_sent(&mut self, content: &mut Content, from: u64) {
         for sent in self.parts.values() {
             let range = sent.step.range();
-            if sent.part.is_some() && !sent.is_stale && range.start >= from {
+            // What is too short may have to be sent again.
+            let is_long = range.byte_count() >= LEAST_PART_BYTES;
+            if sent.part.is_some() && !sent.is_stale && is_long && range.start >= from {
                 content.drop_sent(range);
             }
         }
+    }
+
+    /// The store had made the object when nobody heard of it: the ranges of the file that are still
+    /// as they are in `version`.
+    pub fn kept_in(&self, version: &Version) -> Vec<Range> {
+        let Some(asked) = self
+            .asked_bytes
+            .filter(|asked| *asked == version.size_bytes)
+        else {
+            return Vec::new();
+        };
+        let sent = self.parts.values();
+        let sent = sent.filter(|sent| sent.part.is_some() && !sent.is_stale);
+        let ranges = sent.map(|sent| sent.step.range());
+        ranges.filter(|range| range.end <= asked).collect()
+    }
+
+    /// Whether an object of another content may say that it is this file: bytes were written again
+    /// since the store was asked to make it.
+    pub fn is_ambiguous(&self, content: &Content) -> bool {
+        self.id != content.id && self.parts.values().any(|sent| sent.is_stale)
     }
 
     /// Gives the upload up.
@@ -295,6 +353,17 @@ pub fn about(content: &Content) -> Metadata {
     Metadata::from([(ID.to_owned(), content.id.clone())])
 }
 
+/// An object that a staged file may have become.
+#[derive(Debug, Clone, Copy)]
+pub struct Own<'a> {
+    /// Its name.
+    pub key: &'a str,
+    /// What its metadata say then.
+    pub id: &'a str,
+    /// Of the file.
+    pub size_bytes: u64,
+}
+
 /// A write failed, or its answer was lost and the next attempt found the condition broken by the
 /// first one: the object says whose it is.
 ///
@@ -302,8 +371,7 @@ pub fn about(content: &Content) -> Metadata {
 /// `error`, where it is somebody else's.
 pub async fn published_unheard(
     store: &dyn Store,
-    key: &str,
-    id: &str,
+    own: Own<'_>,
     error: StoreError,
 ) -> Result<ETag, Fault> {
     let may_be_done = matches!(
@@ -311,7 +379,7 @@ pub async fn published_unheard(
         Failure::Changed | Failure::Missing | Failure::Unreachable | Failure::Busy
     );
     if may_be_done {
-        if let Some(etag) = own_object(store, key, id).await {
+        if let Some(etag) = own_object(store, own).await {
             return Ok(etag);
         }
     }
@@ -319,10 +387,25 @@ pub async fn published_unheard(
 }
 
 /// The object of a key, if it is the one that was published of this staged file.
-pub async fn own_object(store: &dyn Store, key: &str, id: &str) -> Option<ETag> {
-    let (info, about) = store.describe(key).await.ok()?;
-    about
-        .get(ID)
-        .is_some_and(|found| found == id)
-        .then_some(info.etag)
+pub async fn own_object(store: &dyn Store, own: Own<'_>) -> Option<ETag> {
+    let (info, about) = store.describe(own.key).await.ok()?;
+    let is_own = about.get(ID).is_some_and(|found| found == own.id);
+    (is_own && info.size_bytes == own.size_bytes).then_some(info.etag)
+}
+
+/// The object of a key, if it was published of what this staged file was before it was changed.
+///
+/// # Errors
+/// What the store said.
+pub async fn earlier_object(
+    store: &dyn Store,
+    key: &str,
+    content: &Content,
+) -> Result<Option<Version>, StoreError> {
+    let (info, about) = match store.describe(key).await {
+        Err(error) if error.failure == Failure::Missing => return Ok(None),
+        described => described?,
+    };
+    let is_earlier = about.get(ID).is_some_and(|id| content.was_before(id));
+    Ok(is_earlier.then(|| Version::new(key.to_owned(), &info)))
 }

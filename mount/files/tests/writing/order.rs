@@ -19,11 +19,11 @@ use crate::{MIB, Mount};
 /// Only a test that fails takes so long.
 const LIMIT: Duration = Duration::from_secs(100);
 
-fn body(mib: usize) -> Vec<u8> {
+pub(crate) fn body(mib: usize) -> Vec<u8> {
     (0..mib * MIB).map(|at| (at / 7) as u8).collect()
 }
 
-fn write_all(mount: &Mount, handle: u64, body: &[u8]) {
+pub(crate) fn write_all(mount: &Mount, handle: u64, body: &[u8]) {
     for (index, piece) in body.chunks(MIB).enumerate() {
         mount.write(handle, (index * MIB) as u64, piece).unwrap();
     }
@@ -37,7 +37,7 @@ fn write_here_and_there(mount: &Mount, handle: u64, mib: u64) {
     }
 }
 
-fn await_that(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn await_that(what: &str, is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < LIMIT, "{what}");
@@ -46,7 +46,7 @@ fn await_that(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// A pause until the test ends it, or until the test has failed.
-async fn pause(end: oneshot::Receiver<()>) {
+pub(crate) async fn pause(end: oneshot::Receiver<()>) {
     let _ = tokio::time::timeout(LIMIT, end).await;
 }
 
