@@ -288,6 +288,8 @@ impl BucketFiles {
         new: Name<'_>,
         target: Target,
     ) -> Result<(), Fault> {
+        // What is written from now on is published under the new name.
+        let _renaming = from.map(|from| self.core.begin_rename(from));
         if let Some(from) = from {
             let key = format!("{}{}", self.core.key(new.parent)?, new.name);
             let when = match &target.info {
@@ -301,36 +303,32 @@ impl BucketFiles {
             }
             open_names::settle(&self.open_files, from).await?;
         }
-        let mut open = from.map_or(Vec::new(), |from| {
-            open_names::open_below(&self.open_files, from)
-        });
-        for ino in &open {
-            open_names::settle(&self.open_files, *ino).await?;
-        }
-        open.extend(from);
-        let etags: Vec<(u64, ETag)> = {
-            let mut nodes = self.core.nodes();
-            let mut etag = |ino: u64| {
-                let file = nodes.file(ino).filter(|file| !file.is_gone)?;
-                Some((ino, file.info.etag.clone()))
-            };
-            open.into_iter().filter_map(&mut etag).collect()
+        let open_below = || {
+            let below = |from| open_names::open_below(&self.open_files, from);
+            from.map_or(Vec::new(), below)
         };
+        for ino in open_below() {
+            open_names::settle(&self.open_files, ino).await?;
+        }
+        let before = from.and_then(|from| self.etag(from));
+        let with_etag = |ino| Some((ino, self.etag(ino)?));
+        let mut etags: Vec<(u64, ETag)> = open_below().into_iter().filter_map(with_etag).collect();
         let is_whole = self.changes.rename(old, new, target.may_replace).await?;
-        let etag = |info: &ObjectInfo| info.etag.clone();
-        let after = from.and_then(|from| {
-            let mut nodes = self.core.nodes();
-            nodes.file(from).map(|file| etag(&file.info))
-        });
-        let own = etags.iter().find(|(ino, _)| from == Some(*ino));
-        let pair = own.map(|(_, etag)| etag).zip(after.as_ref());
+        let after = from.and_then(|from| self.etag(from));
+        let pair = before.as_ref().zip(after.as_ref());
         self.attribute_calls.moved(old, new, pair);
+        if let (Some(from), Some(etag)) = (from, &before) {
+            open_names::renamed(&self.open_files, from, etag).await;
+        }
+        // Programs have opened more of them meanwhile.
+        let is_known = |ino: &u64| etags.iter().any(|(known, _)| known == ino);
+        let new_ones = open_below().into_iter().filter(|ino| !is_known(ino));
+        let new_ones: Vec<(u64, ETag)> = new_ones.filter_map(with_etag).collect();
+        etags.extend(new_ones);
         for (ino, etag) in etags {
-            if from != Some(ino) {
-                // Copies may have other entity tags. One that stayed, or that the store does not
-                // show now, is stale for those who have it open.
-                let _ = search::look_again(&self.core, ino).await;
-            }
+            // Copies may have other entity tags. One that stayed, or that the store does not show
+            // now, is stale for those who have it open.
+            let _ = search::look_again(&self.core, ino).await;
             open_names::renamed(&self.open_files, ino, &etag).await;
         }
         if is_whole {
@@ -342,6 +340,12 @@ impl BucketFiles {
             old.name, new.name
         );
         Err(Fault::because(Reason::Broken, text))
+    }
+
+    fn etag(&self, ino: u64) -> Option<ETag> {
+        let mut nodes = self.core.nodes();
+        let file = nodes.file(ino).filter(|file| !file.is_gone)?;
+        Some(file.info.etag.clone())
     }
 
     /// Has the store know what was written and changed, at the end of the mount. What the kernel

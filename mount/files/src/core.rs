@@ -12,7 +12,7 @@ use crate::attribute_object::{Attribute, Time};
 use crate::attributes::{Attributes, Entry};
 use crate::facts::Fact;
 use crate::fault::{Fault, Reason};
-use crate::moving_folders::MovingFolders;
+use crate::moving_folders::{Moving, MovingFolders};
 use crate::names::{self, Listed};
 use crate::nodes::{Body, Nodes};
 use crate::renames::Renames;
@@ -97,6 +97,8 @@ pub struct Core {
     pub attribute_turns: Turns,
     /// In which no attributes are written.
     pub moving: MovingFolders,
+    /// Files and folders whose objects are getting other keys: nothing is published in them.
+    renaming: MovingFolders,
     began: SystemTime,
     tell: fn(&str),
 }
@@ -122,6 +124,7 @@ impl Core {
             listing_turns: Turns::default(),
             attribute_turns: Turns::default(),
             moving: MovingFolders::default(),
+            renaming: MovingFolders::default(),
             began: SystemTime::now(),
             tell,
         }
@@ -136,6 +139,25 @@ impl Core {
     pub fn key(&self, ino: u64) -> Result<String, Fault> {
         let path = self.nodes().path(ino).ok_or(Reason::Stale)?;
         Ok(format!("{}{path}", self.settings.prefix))
+    }
+
+    /// The objects of a file or folder are getting other keys until what is returned is dropped.
+    pub fn begin_rename(&self, ino: u64) -> Moving<'_> {
+        self.renaming.begin(ino)
+    }
+
+    /// Whether the object of a file is getting another key.
+    pub fn is_renaming(&self, ino: u64) -> bool {
+        self.renaming.has(|moving| self.is_in(ino, moving))
+    }
+
+    /// Waits until the object of a file has its key.
+    pub async fn wait_renamed(&self, ino: u64) {
+        self.renaming.wait(|moving| self.is_in(ino, moving)).await;
+    }
+
+    fn is_in(&self, ino: u64, moving: u64) -> bool {
+        ino == moving || self.nodes().is_below(ino, moving)
     }
 
     /// The node's name is gone; what is known of it stays.

@@ -99,6 +99,10 @@ impl Draft {
     /// # Errors
     /// `NoSpace` before anything is taken; `TooLarge`.
     pub async fn write(self: &Arc<Self>, offset: Option<u64>, data: Bytes) -> Result<(), Fault> {
+        if self.core.stage.is_crowded() {
+            // What is written must be sent, and is not while the file gets another name.
+            self.core.wait_renamed(self.ino).await;
+        }
         let mut state = self.state().await?;
         if data.is_empty() {
             return Ok(());
@@ -123,7 +127,8 @@ impl Draft {
         if data.is_empty() {
             return Some(Ok(Written::Done));
         }
-        if state.file.content.must_wait(data.len() as u64) {
+        let must_wait = state.file.content.must_wait(data.len() as u64);
+        if must_wait || (self.core.stage.is_crowded() && self.core.is_renaming(self.ino)) {
             return None;
         }
         let staged = self.core.key(self.ino).and_then(|key| {
@@ -270,7 +275,25 @@ impl Draft {
     /// # Errors
     /// `Stale` where somebody else wrote the object meanwhile; what the store said.
     pub async fn publish(&self) -> Result<(), Fault> {
-        let mut state = self.state().await?;
+        loop {
+            self.core.wait_renamed(self.ino).await;
+            let state = self.state().await?;
+            if !self.core.is_renaming(self.ino) {
+                return self.publish_as_named(state).await;
+            }
+        }
+    }
+
+    /// The same, for who is about to rename it.
+    ///
+    /// # Errors
+    /// Those of [`Draft::publish`].
+    pub async fn settle(&self) -> Result<(), Fault> {
+        let state = self.state().await?;
+        self.publish_as_named(state).await
+    }
+
+    async fn publish_as_named(&self, mut state: MutexGuard<'_, State>) -> Result<(), Fault> {
         if !state.is_changed || state.is_unlinked {
             return Ok(());
         }
@@ -333,8 +356,12 @@ impl Draft {
     /// An object that it was made of, or which it was itself, lies elsewhere now.
     pub async fn moved(&self, version: &Arc<Version>, old: &ETag, is_renamed: bool) {
         let mut state = self.state.lock().await;
-        if is_renamed {
+        if is_renamed && state.file.content.when == When::Match(old.as_str().to_owned()) {
             state.file.content.when = When::Match(version.etag.as_str().to_owned());
+        }
+        if let Some(file) = self.core.nodes().file(self.ino) {
+            // Something may be written by now that is not in the object.
+            file.info.size_bytes = state.file.content.size();
         }
         let places = &mut state.file.content.places;
         places.moved(|one| (one.etag == *old).then(|| Arc::clone(version)));
@@ -407,7 +434,8 @@ fn show(core: &Arc<Core>, ino: u64, size_bytes: u64) {
 /// Sends whole parts of what was written in order.
 async fn send(draft: &Arc<Draft>, state: &mut State, key: &str) -> Result<(), Fault> {
     let ways = &draft.core.ways;
-    if !state.has_ready() {
+    // What would be sent to the old name would be sent in vain.
+    if !state.has_ready() || draft.core.is_renaming(draft.ino) {
         return Ok(());
     }
     let Some(begun) = state.file.begin(ways, key) else {

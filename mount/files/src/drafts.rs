@@ -53,6 +53,11 @@ impl Drafts {
         self.table().get(&ino).map(|entry| Arc::clone(&entry.draft))
     }
 
+    /// The nodes that have one.
+    pub fn inos(&self) -> Vec<u64> {
+        self.table().keys().copied().collect()
+    }
+
     /// The draft of a node, for one writer more.
     pub fn share(&self, ino: u64) -> Option<Arc<Draft>> {
         let mut table = self.table();

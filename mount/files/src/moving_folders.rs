@@ -3,6 +3,9 @@
 //! written; afterwards they are written at the new name. An object written at the old name during
 //! the rename would remain there, and show as an empty folder. [`crate::changes`] begins,
 //! [`crate::attribute_sync`] waits.
+//!
+//! The same for files that are written: while a file or a folder is renamed, nothing is published
+//! in it. [`crate::bucket_files`] begins, [`crate::draft`] waits.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -139,6 +139,12 @@ impl OpenFiles {
         self.drafts.get(ino)
     }
 
+    /// The nodes of all files that are open, or wait to be published.
+    pub(crate) fn inos(&self) -> Vec<u64> {
+        let open = self.open.all().into_iter().map(|file| file.ino);
+        open.chain(self.drafts.inos()).collect()
+    }
+
     /// Opens a file: the content that the store has now, or had within the time to live. Later
     /// changes of the object by others are not read through this handle.
     ///

@@ -9,12 +9,11 @@ use weft_store::{Condition, ETag};
 use crate::fault::{Fault, Reason};
 use crate::open_files::{OpenFile, OpenFiles};
 
-/// The open files in a folder, and in folders of it.
+/// The files in a folder, and in folders of it, that are open or wait to be published.
 pub fn open_below(files: &OpenFiles, folder: u64) -> Vec<u64> {
-    let all = files.open.all();
+    let mut below = files.inos();
     let nodes = files.core.nodes();
-    let below = all.iter().filter(|file| nodes.is_below(file.ino, folder));
-    let mut below: Vec<u64> = below.map(|file| file.ino).collect();
+    below.retain(|ino| nodes.is_below(*ino, folder));
     below.sort_unstable();
     below.dedup();
     below
@@ -28,13 +27,13 @@ pub async fn is_only_here(files: &OpenFiles, ino: u64) -> bool {
     }
 }
 
-/// Publishes what is written to a node by anybody.
+/// Publishes what is written to a node by anybody, for who renames it.
 ///
 /// # Errors
 /// Those of publishing.
 pub async fn settle(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
     match files.draft(ino) {
-        Some(draft) => draft.publish().await,
+        Some(draft) => draft.settle().await,
         None => Ok(()),
     }
 }

@@ -292,17 +292,13 @@ impl Content {
             .log
             .as_ref()
             .is_none_or(|log| log.data_bytes() <= SPARE_BYTES);
-        if !is_small || noted.is_err() || self.places.has_dropped() || self.is_crowded() {
+        if !is_small || noted.is_err() || self.places.has_dropped() || self.stage.is_crowded() {
             self.places.left();
             self.look_at_bytes = SPARE_BYTES;
             if let Some(log) = self.log.take() {
                 remove(ways, log);
             }
         }
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.stage.used_bytes() > self.stage.limit_bytes() / 2
     }
 
     /// Lets the staged bytes of a range go, which were sent.
@@ -317,7 +313,7 @@ impl Content {
     /// Where room is so short that what was sent should go: from where on.
     pub fn may_go_from(&self) -> Option<u64> {
         let head = HEAD_BYTES.min(self.stage.limit_bytes() / 8);
-        self.is_crowded().then_some(head)
+        self.stage.is_crowded().then_some(head)
     }
 
     /// Whether a write of so many bytes takes longer than the disk takes for them.

@@ -195,6 +195,11 @@ impl Stage {
         self.counts().used_bytes
     }
 
+    /// Whether room is short.
+    pub fn is_crowded(&self) -> bool {
+        self.used_bytes() > self.limit_bytes / 2
+    }
+
     /// What may be staged in all.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of files that are written, over a store in memory. `names` has the laws of names that
-//! change, `order` those of files that are written in order, `again` those of files that are not
-//! published at once.
+//! change, `renamed` those of objects that are renamed while they are written, `order` those of
+//! files that are written in order, `again` those of files that are not published at once.
 
 mod again;
 mod names;
 mod order;
+mod renamed;
 
 use std::path::PathBuf;
 use std::sync::Arc;

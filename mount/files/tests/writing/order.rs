@@ -17,7 +17,7 @@ use weft_store::memory::Operation;
 use crate::{MIB, Mount};
 
 /// Only a test that fails takes so long.
-const LIMIT: Duration = Duration::from_secs(100);
+pub(crate) const LIMIT: Duration = Duration::from_secs(100);
 
 pub(crate) fn body(mib: usize) -> Vec<u8> {
     (0..mib * MIB).map(|at| (at / 7) as u8).collect()
