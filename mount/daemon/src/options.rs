@@ -258,6 +258,7 @@ impl Options {
             unsigned: self.reach.no_sign_request,
             upload_checksums: self.reach.upload_checksums != "off",
             sign_bodies: self.reach.sign_bodies == "always",
+            unused_bytes: self.memory_target / 8,
         }
     }
 }

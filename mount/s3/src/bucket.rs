@@ -32,12 +32,12 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    pub(crate) fn new(client: Client, name: &str, with_checksums: bool) -> Self {
+    pub(crate) fn new(client: Client, name: &str, with_checksums: bool, buffers: Buffers) -> Self {
         Self {
             client,
             name: name.to_owned(),
             checksum: with_checksums.then_some(ChecksumAlgorithm::Crc64Nvme),
-            buffers: Buffers::default(),
+            buffers,
         }
     }
 

@@ -10,6 +10,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_s3::Client;
 use aws_smithy_http_client::{Builder, tls};
+use weft_store::Buffers;
 
 use crate::bucket::Bucket;
 use crate::signing::UnsignedBodies;
@@ -40,6 +41,8 @@ pub struct Options {
     pub upload_checksums: bool,
     /// Sign each byte of what is written, also where its checksum is enough.
     pub sign_bodies: bool,
+    /// Memory of answers that is kept to be used again, at most.
+    pub unused_bytes: u64,
 }
 
 /// Makes the client; the first request finds out whether it is right.
@@ -90,5 +93,6 @@ pub async fn connect(options: &Options) -> Bucket {
         config = config.interceptor(UnsignedBodies);
     }
     let client = Client::from_conf(config.build());
-    Bucket::new(client, &options.bucket, options.upload_checksums)
+    let buffers = Buffers::within(options.unused_bytes);
+    Bucket::new(client, &options.bucket, options.upload_checksums, buffers)
 }

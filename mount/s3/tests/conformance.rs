@@ -292,6 +292,7 @@ fn at(url: String, unsigned: bool) -> Options {
         unsigned,
         upload_checksums: true,
         sign_bodies: false,
+        unused_bytes: 0,
     }
 }
 

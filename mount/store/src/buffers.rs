@@ -9,13 +9,20 @@ use bytes::Bytes;
 
 /// Chosen: below this the allocator is as fast.
 const SMALLEST_BYTES: usize = 1 << 20;
-/// Chosen: what lies unused at most.
+/// Chosen: what lies unused at most, where nobody says less.
 const UNUSED_BYTES: usize = 48 << 20;
 
 /// Buffers that nobody uses. Clones share them.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Buffers {
     unused: Arc<Mutex<Vec<Vec<u8>>>>,
+    unused_limit_bytes: usize,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self::within(u64::MAX)
+    }
 }
 
 /// A buffer that returns when it is dropped.
@@ -37,6 +44,20 @@ impl Drop for Lent {
 }
 
 impl Buffers {
+    /// None yet; as many of them lie unused as fit in so many bytes, and no more than 48 MiB.
+    pub fn within(bytes: u64) -> Self {
+        Self {
+            unused: Arc::default(),
+            unused_limit_bytes: UNUSED_BYTES.min(usize::try_from(bytes).unwrap_or(usize::MAX)),
+        }
+    }
+
+    /// What lies unused.
+    pub fn unused_bytes(&self) -> usize {
+        let unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.iter().map(Vec::capacity).sum()
+    }
+
     /// An empty buffer with room for so many bytes, and not for many times as many.
     pub fn take(&self, wanted_bytes: usize) -> Vec<u8> {
         if wanted_bytes >= SMALLEST_BYTES {
@@ -58,7 +79,7 @@ impl Buffers {
         bytes.clear();
         let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
         let unused_bytes: usize = unused.iter().map(Vec::capacity).sum();
-        if unused_bytes + bytes.capacity() <= UNUSED_BYTES {
+        if unused_bytes + bytes.capacity() <= self.unused_limit_bytes {
             unused.push(bytes);
         }
     }
@@ -78,6 +99,18 @@ impl Buffers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_lies_unused_than_was_said() {
+        for (limit, kept) in [(0, 0), (5 << 20, 4 << 20), (u64::MAX, 48 << 20)] {
+            let buffers = Buffers::within(limit);
+            let taken: Vec<Vec<u8>> = (0..30).map(|_| buffers.take(2 << 20)).collect();
+            for buffer in taken {
+                buffers.give(buffer);
+            }
+            assert_eq!(buffers.unused_bytes(), kept);
+        }
+    }
 
     #[test]
     fn buffer_comes_back_when_the_last_part_of_it_is_dropped() {

@@ -306,9 +306,13 @@ impl Publication {
     /// A small file is one request.
     async fn put(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
         let (size, store) = (self.content.size(), &*ways.store);
-        let body = match size {
-            0 => Bytes::new(),
-            _ => self.content.fetch(ways, Range::new(0, size)).await?,
+        let (body, _room) = match size {
+            0 => (Bytes::new(), None),
+            _ => {
+                let whole = Range::new(0, size);
+                let room = ways.room_for(whole).await;
+                (self.content.fetch(ways, whole).await?, room)
+            }
         };
         let (about, when) = (about(&self.content), self.content.when.condition());
         let put = match store.put_with(key, body.clone(), &about, &when).await {

@@ -20,16 +20,48 @@ pub struct Grid {
     pub part_bytes: u64,
 }
 
+/// Chosen: the beginning of a file takes no more memory than it needs until it is longer; then it
+/// takes that of a part. Below the least that [`weft_store::Buffers`] keeps.
+const SMALL_BYTES: usize = 512 << 10;
+
 /// A part, as far as it was written.
 #[derive(Debug)]
 struct Filling {
     range: Range,
     bytes: Vec<u8>,
+    /// Of `bytes`, as counted.
+    room_bytes: usize,
     /// Until the part is sent.
-    _room: OwnedSemaphorePermit,
+    room: Option<OwnedSemaphorePermit>,
 }
 
 impl Filling {
+    /// Has memory for so many bytes more; false where there is none.
+    fn grow(&mut self, ways: &Ways, more_bytes: usize) -> bool {
+        let wanted = self.bytes.len() + more_bytes;
+        if wanted <= self.room_bytes {
+            return true;
+        }
+        let part_bytes = self.range.byte_count() as usize;
+        let is_small = self.range.start == 0 && wanted <= SMALL_BYTES;
+        let room_bytes = match wanted.next_power_of_two() {
+            bytes if is_small => bytes.min(part_bytes),
+            _ => part_bytes,
+        };
+        let Some(room) = ways.room_to_fill((room_bytes - self.room_bytes) as u64) else {
+            return false;
+        };
+        match &mut self.room {
+            Some(own) => own.merge(room),
+            None => self.room = Some(room),
+        }
+        let mut bytes = ways.buffers.take(room_bytes);
+        bytes.extend_from_slice(&self.bytes);
+        ways.buffers.give(std::mem::replace(&mut self.bytes, bytes));
+        self.room_bytes = room_bytes;
+        true
+    }
+
     fn end(&self) -> u64 {
         self.range.start + self.bytes.len() as u64
     }
@@ -57,7 +89,7 @@ impl Tail {
         let mut at = offset;
         while at < end {
             if self.parts.back().is_none_or(Filling::is_whole) {
-                let Some(start) = self.begin(ways, grid, Range::new(at, end)) else {
+                let Some(start) = self.begin(grid, Range::new(at, end)) else {
                     return;
                 };
                 at = start;
@@ -67,23 +99,27 @@ impl Tail {
             };
             let stop = end.min(last.range.end);
             let piece = &data[(at - offset) as usize..(stop - offset) as usize];
+            if !last.grow(ways, piece.len()) {
+                self.parts.pop_back();
+                return;
+            }
             last.bytes.extend_from_slice(piece);
             at = stop;
         }
     }
 
     /// A part that begins within `range`; where.
-    fn begin(&mut self, ways: &Ways, grid: Grid, range: Range) -> Option<u64> {
+    fn begin(&mut self, grid: Grid, range: Range) -> Option<u64> {
         let parts = range.start.saturating_sub(grid.start);
         let start = grid.start + parts.next_multiple_of(grid.part_bytes);
         if start >= range.end {
             return None;
         }
-        let room = ways.room_to_fill(grid.part_bytes)?;
         self.parts.push_back(Filling {
             range: Range::new(start, start + grid.part_bytes),
-            bytes: ways.buffers.take(grid.part_bytes as usize),
-            _room: room,
+            bytes: Vec::new(),
+            room_bytes: 0,
+            room: None,
         });
         Some(start)
     }
@@ -142,7 +178,7 @@ mod tests {
     fn ways(filling: u64) -> (Runtime, Ways) {
         let runtime = Builder::new_current_thread().build().unwrap();
         let store = Arc::new(MemoryStore::new());
-        // A part takes whole MiB of the quarter, and there is none below 8 MiB.
+        // There is no room for them below 8 MiB.
         let ways = Ways::new(store, runtime.handle().clone(), filling * 4 * MIB);
         (runtime, ways)
     }
@@ -206,6 +242,31 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn small_files_take_what_they_need_and_no_room_of_whole_parts() {
+        let (_runtime, ways) = ways(8);
+        let grid = Grid {
+            start: 0,
+            part_bytes: 8 * MIB,
+        };
+        let mut tails: Vec<Tail> = (0..2100).map(|_| Tail::default()).collect();
+        for tail in &mut tails {
+            tail.append(&ways, grid, 0, &[1; 4000]);
+        }
+        let are_here = tails
+            .iter_mut()
+            .filter_map(|tail| tail.take(&ways, Range::new(0, 4000)));
+        assert_eq!(are_here.count(), 2048, "4 KiB each of 8 MiB");
+        // The room is free again: for one part.
+        for is_here in [true, false] {
+            let mut tail = Tail::default();
+            tail.append(&ways, grid, 0, &vec![2; 600 << 10]);
+            let found = tail.parts.len();
+            assert_eq!(found == 1, is_here);
+            tails.push(tail);
         }
     }
 

@@ -24,26 +24,27 @@ pub struct Ways {
     /// For the bytes of parts.
     pub buffers: Buffers,
     room: Arc<Semaphore>,
-    room_mib: u32,
+    room_kib: u32,
     room_to_fill: Arc<Semaphore>,
 }
 
 impl Ways {
-    /// With room for so many bytes of parts, over all files; at least for two parts.
+    /// With room for so many bytes of parts, over all files; at least for two parts. Half as much
+    /// may lie unused beside them.
     pub fn new(store: Arc<dyn Store>, runtime: Handle, room_bytes: u64) -> Self {
-        let all_mib = mib(room_bytes.max(PART_BYTES * 2));
-        let filling_mib = match all_mib / FILLING_SHARE {
-            mib if u64::from(mib) << 20 < PART_BYTES => 0,
-            mib => mib,
+        let all_kib = kib(room_bytes.max(PART_BYTES * 2));
+        let filling_kib = match all_kib / FILLING_SHARE {
+            kib if u64::from(kib) << 10 < PART_BYTES => 0,
+            kib => kib,
         };
-        let room_mib = all_mib - filling_mib;
+        let room_kib = all_kib - filling_kib;
         Self {
             store,
             runtime,
-            buffers: Buffers::default(),
-            room: Arc::new(Semaphore::new(room_mib as usize)),
-            room_mib,
-            room_to_fill: Arc::new(Semaphore::new(filling_mib as usize)),
+            buffers: Buffers::within(room_bytes / 2),
+            room: Arc::new(Semaphore::new(room_kib as usize)),
+            room_kib,
+            room_to_fill: Arc::new(Semaphore::new(filling_kib as usize)),
         }
     }
 
@@ -55,20 +56,20 @@ impl Ways {
         }
     }
 
-    /// Waits until a part of this range has room in memory.
+    /// Waits until a part of this range, or a small file, has room in memory.
     pub async fn room_for(&self, range: Range) -> Option<OwnedSemaphorePermit> {
         let room = Arc::clone(&self.room);
-        let mib = mib(range.byte_count()).min(self.room_mib);
-        room.acquire_many_owned(mib).await.ok()
+        let kib = kib(range.byte_count()).min(self.room_kib);
+        room.acquire_many_owned(kib).await.ok()
     }
 
     /// Room for a part that is being filled, if there is some.
     pub fn room_to_fill(&self, byte_count: u64) -> Option<OwnedSemaphorePermit> {
         let room = Arc::clone(&self.room_to_fill);
-        room.try_acquire_many_owned(mib(byte_count)).ok()
+        room.try_acquire_many_owned(kib(byte_count)).ok()
     }
 }
 
-fn mib(byte_count: u64) -> u32 {
-    byte_count.div_ceil(1 << 20) as u32
+fn kib(byte_count: u64) -> u32 {
+    u32::try_from(byte_count.div_ceil(1 << 10)).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of files that are written, over a store in memory. `names` has the laws of names that
 //! change, `renamed` those of objects that are renamed while they are written, `order` those of
-//! files that are written in order, `again` those of files that are not published at once.
+//! files that are written in order, `again` those of files that are not published at once, `memory`
+//! those of the memory that writers take.
 
 mod again;
+mod memory;
 mod names;
 mod order;
 mod renamed;
