@@ -103,7 +103,9 @@ async fn admit(
     } else {
         sign::verify(call, &state.options.keys, time::OffsetDateTime::now_utc())?
     };
-    if state.faults.settings().expired {
+    let faults = state.faults.settings();
+    let token = call.header("x-amz-security-token");
+    if faults.expired || token.is_some_and(|token| token == faults.expired_token) {
         let text = "The provided token has expired.";
         return Err(S3Error::new(Code::ExpiredToken, text));
     }

@@ -46,6 +46,8 @@ pub struct Faults {
     pub checksums: bool,
     /// Whether credentials have expired.
     pub expired: bool,
+    /// Requests with this session token are refused, as if it had expired.
+    pub expired_token: String,
     /// Where the draws begin.
     pub seed: u64,
 }
@@ -80,6 +82,7 @@ impl Default for Faults {
             conditional_put: Support::Kept,
             checksums: true,
             expired: false,
+            expired_token: String::new(),
             seed: 1,
         }
     }

@@ -4,15 +4,16 @@
 
 use std::time::Duration;
 
-use aws_config::profile::ProfileFileCredentialsProvider;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_s3::Client;
+use aws_sdk_s3::config::IdentityCache;
 use aws_smithy_http_client::{Builder, tls};
 use weft_store::Buffers;
 
 use crate::bucket::Bucket;
+use crate::credentials::Renewed;
 use crate::signing::UnsignedBodies;
 
 /// Chosen: a store that takes longer to take a connection is not there.
@@ -57,7 +58,7 @@ pub async fn connect(options: &Options) -> Bucket {
         .read_timeout(READ_LIMIT)
         .build();
     let mut loader = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http)
+        .http_client(http.clone())
         .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
         .timeout_config(limits);
     if let Some(region) = &options.region {
@@ -67,12 +68,7 @@ pub async fn connect(options: &Options) -> Bucket {
         loader = loader.endpoint_url(endpoint);
     }
     if let Some(profile) = &options.profile {
-        let credentials = ProfileFileCredentialsProvider::builder()
-            .profile_name(profile)
-            .build();
-        loader = loader
-            .profile_name(profile)
-            .credentials_provider(credentials);
+        loader = loader.profile_name(profile);
     }
     if options.unsigned {
         loader = loader.no_credentials();
@@ -80,9 +76,17 @@ pub async fn connect(options: &Options) -> Bucket {
     let shared = loader.load().await;
     let mut config =
         aws_sdk_s3::config::Builder::from(&shared).force_path_style(options.path_style);
-    if shared.region().is_none() {
-        // AWS names the bucket's region in its refusal; other stores do not ask.
-        config = config.region(Region::new("us-east-1"));
+    // AWS names the bucket's region in its refusal; other stores do not ask.
+    let region = shared.region().cloned();
+    let region = region.unwrap_or_else(|| Region::new("us-east-1"));
+    config = config.region(region.clone());
+    if !options.unsigned {
+        // They are kept until they end, or the store says so.
+        let credentials = Renewed::new(http, region, options.profile.clone());
+        config = config
+            .credentials_provider(credentials.clone())
+            .identity_cache(IdentityCache::no_cache())
+            .retry_classifier(credentials);
     }
     if !options.upload_checksums {
         config = config.request_checksum_calculation(

@@ -2,6 +2,7 @@
 //! A bucket of S3, or of a store that speaks S3's protocol, over AWS's SDK.
 //!
 //! - [`mod@connect`]: options, credentials and region; makes the client.
+//! - [`credentials`]: finds credentials anew when they have ended.
 //! - [`bucket`]: the traits of `mount/store` over the client.
 //! - [`attempts`]: how often the SDK sent a request.
 //! - [`body`]: bytes of an answer, counted.
@@ -17,6 +18,7 @@ mod attempts;
 mod body;
 mod bucket;
 mod connect;
+mod credentials;
 mod encoding;
 mod refusal;
 mod signing;

@@ -57,6 +57,9 @@ impl Asked<'_> {
         {
             text.push_str(&format!("; the bucket is in region {region}"));
         }
+        if code == "ExpiredToken" {
+            text.push_str("; renew the credentials, and the mount finds them");
+        }
         let mut refused = self.failed(failure_of(status, code), &text);
         if refused.failure == Failure::NoBucket {
             refused.message = format!("there is no bucket `{}` ({text})", self.bucket);
@@ -86,6 +89,7 @@ fn failure_of(status: u16, code: &str) -> Failure {
     match (status, code) {
         (_, "NoSuchBucket") => Failure::NoBucket,
         (_, "InvalidObjectState") => Failure::Archived,
+        (_, "ExpiredToken" | "TokenRefreshRequired" | "InvalidToken") => Failure::Denied,
         (_, "NotImplemented") | (501, _) => Failure::Unsupported,
         (_, "NoSuchKey" | "NotFound" | "NoSuchUpload") | (404, _) => Failure::Missing,
         (401 | 403, _) => Failure::Denied,
@@ -108,6 +112,7 @@ mod tests {
         assert_eq!(failure_of(403, "SignatureDoesNotMatch"), Failure::Denied);
         assert_eq!(failure_of(412, "PreconditionFailed"), Failure::Changed);
         assert_eq!(failure_of(503, "SlowDown"), Failure::Busy);
+        assert_eq!(failure_of(400, "ExpiredToken"), Failure::Denied);
         assert_eq!(failure_of(501, ""), Failure::Unsupported);
         assert_eq!(failure_of(400, "MalformedXML"), Failure::Refused);
         assert!(failure_of(500, "").may_pass() && !failure_of(403, "").may_pass());

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Credentials that end while a mount goes on. The SDK reads where the environment says; so each
+//! test runs its story in a process of its own.
+
+use std::path::Path;
+use std::process::Command;
+
+use bytes::Bytes;
+use weft_bucket_server::{Options as ServerOptions, Server};
+use weft_s3::{Bucket, Options, connect};
+use weft_store::{Condition, Failure, Objects, Uploads};
+
+const STORY: &str = "WEFT_TEST_CREDENTIALS";
+
+/// Runs this test of this file again, with a file of credentials of its own.
+fn run_alone(test: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("credentials");
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", test, "--nocapture"]);
+    for name in [
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_PROFILE",
+    ] {
+        again.env_remove(name);
+    }
+    again.env("AWS_SHARED_CREDENTIALS_FILE", &file);
+    again.env("AWS_CONFIG_FILE", folder.path().join("config"));
+    again.env("AWS_EC2_METADATA_DISABLED", "true");
+    assert!(again.env(STORY, &file).status().unwrap().success());
+}
+
+fn write(file: &Path, token: &str) {
+    let keys = ServerOptions::default().keys;
+    let (key, secret) = (keys.access_key, keys.secret_key);
+    let text = format!(
+        "[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n\
+         aws_session_token = {token}\n"
+    );
+    std::fs::write(file, text).unwrap();
+}
+
+async fn start(profile: Option<&str>) -> (Server, Bucket) {
+    let server = Server::start(ServerOptions {
+        buckets: vec!["b".to_owned()],
+        ..ServerOptions::default()
+    });
+    let server = server.await.unwrap();
+    let options = Options {
+        bucket: "b".to_owned(),
+        region: Some("us-east-1".to_owned()),
+        endpoint_url: Some(server.url()),
+        path_style: true,
+        profile: profile.map(str::to_owned),
+        upload_checksums: true,
+        ..Options::default()
+    };
+    (server, connect(&options).await)
+}
+
+fn expire(server: &Server, token: &str) {
+    let changes = [("expired_token", token)];
+    let changes = changes.into_iter().collect();
+    server.state().faults.change(&changes).unwrap();
+}
+
+async fn upload_goes_on(file: &Path, profile: Option<&str>) {
+    write(file, "first");
+    let (server, bucket) = start(profile).await;
+    let upload = bucket.begin("f").await.unwrap();
+    let body = Bytes::from(vec![7; 5 << 20]);
+    let mut parts = Vec::new();
+    for number in 1..=6 {
+        if number == 4 {
+            expire(&server, "first");
+            write(file, "second");
+        }
+        parts.push(bucket.send(&upload, number, body.clone()).await.unwrap());
+    }
+    let always = Condition::Always;
+    bucket.complete(&upload, &parts, &always).await.unwrap();
+    assert_eq!(bucket.head("f").await.unwrap().size_bytes, 30 << 20);
+}
+
+/// The answer to a HEAD has no body that says why.
+async fn head_goes_on(file: &Path) {
+    write(file, "first");
+    let (server, bucket) = start(None).await;
+    let body = Bytes::from_static(b"content");
+    bucket.put("f", body, &Condition::Always).await.unwrap();
+    expire(&server, "first");
+    write(file, "second");
+    bucket.head("f").await.unwrap();
+}
+
+#[tokio::test]
+async fn upload_goes_on_with_the_credentials_that_came_after_those_that_ended() {
+    let Ok(file) = std::env::var(STORY) else {
+        let test = "upload_goes_on_with_the_credentials_that_came_after_those_that_ended";
+        return run_alone(test);
+    };
+    for profile in [None, Some("default")] {
+        upload_goes_on(Path::new(&file), profile).await;
+    }
+    head_goes_on(Path::new(&file)).await;
+}
+
+#[tokio::test]
+async fn request_without_new_credentials_fails_soon_and_says_why() {
+    let Ok(file) = std::env::var(STORY) else {
+        return run_alone("request_without_new_credentials_fails_soon_and_says_why");
+    };
+    let file = Path::new(&file);
+    write(file, "only");
+    let (server, bucket) = start(None).await;
+    expire(&server, "only");
+    let body = Bytes::from_static(b"content");
+    for _ in 0..2 {
+        let put = bucket.put("f", body.clone(), &Condition::Always).await;
+        let error = put.unwrap_err();
+        assert_eq!(error.failure, Failure::Denied);
+        assert!(error.message.contains("ExpiredToken"), "{error}");
+        assert!(error.message.contains("renew the credentials"), "{error}");
+    }
+    // The first one was sent again, to see whether there are new ones.
+    let counts = server.state().counters.counts(0);
+    assert_eq!(counts.refusals["ExpiredToken"], 3);
+    write(file, "new");
+    bucket.put("f", body, &Condition::Always).await.unwrap();
+}
