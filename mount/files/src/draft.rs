@@ -7,25 +7,23 @@
 //! order, and again. If they are written in order, parts are uploaded while the program still
 //! writes. [`crate::drafts`] has the table of drafts, [`crate::open_files`] calls them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex as PlainMutex, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::sync::{Mutex, MutexGuard};
-use weft_store::{Condition, ETag, ObjectInfo, Range};
+use weft_store::{Condition, ETag, Range};
 
-use crate::attribute_calls;
 use crate::core::Core;
+use crate::draft_node::DraftNode;
+use crate::draft_reads::DraftReads;
 use crate::draft_state::State;
-use crate::fault::{Fault, Reason};
-use crate::names::Listed;
+use crate::fault::Fault;
 use crate::pieces::Pieces;
-use crate::reader::Reader;
 use crate::staging::content::Content;
 use crate::staging::extents::Source;
+use crate::staging::publication::Publication;
 use crate::staging::record::{Note, When};
-use crate::version::{Version, VersionId};
+use crate::version::Version;
 
 /// What is there before the first write.
 pub struct Origin {
@@ -46,30 +44,11 @@ pub enum Written {
     MustSend,
 }
 
-/// Of versions of objects.
-#[derive(Default)]
-struct Readers {
-    by_version: PlainMutex<HashMap<VersionId, Arc<Reader>>>,
-}
-
-impl Readers {
-    fn of(&self, version: &Arc<Version>) -> Arc<Reader> {
-        let mut readers = self
-            .by_version
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let new = || Arc::new(Reader::new(Arc::clone(version)));
-        Arc::clone(readers.entry(version.id).or_insert_with(new))
-    }
-}
-
 /// A file that is being written.
 pub struct Draft {
-    core: Arc<Core>,
-    ino: u64,
+    node: DraftNode,
     state: Mutex<State>,
-    /// Of the objects that it was made of.
-    readers: Readers,
+    reads: DraftReads,
 }
 
 impl Draft {
@@ -78,10 +57,9 @@ impl Draft {
         let when = When::of(&origin.when);
         let content = Content::new(&core.stage, origin.version.as_ref(), when);
         Self {
-            core,
-            ino,
+            node: DraftNode::new(core, ino),
             state: Mutex::new(State::new(content, origin.is_changed)),
-            readers: Readers::default(),
+            reads: DraftReads::default(),
         }
     }
 
@@ -99,18 +77,17 @@ impl Draft {
     /// # Errors
     /// `NoSpace` before anything is taken; `TooLarge`.
     pub async fn write(self: &Arc<Self>, offset: Option<u64>, data: Bytes) -> Result<(), Fault> {
-        if self.core.stage.is_crowded() {
-            // What is written must be sent, and is not while the file gets another name.
-            self.core.wait_renamed(self.ino).await;
+        if self.node.must_wait_renamed() {
+            self.node.wait_renamed().await;
         }
         let mut state = self.state().await?;
         if data.is_empty() {
             return Ok(());
         }
-        let key = self.core.key(self.ino)?;
-        state.write(&self.core.ways, &key, offset, &data)?;
+        let key = self.node.key()?;
+        state.write(self.node.ways(), &key, offset, &data)?;
         drop(data);
-        show(&self.core, self.ino, state.file.content.size());
+        self.node.show(state.file.content.size());
         send(self, &mut state, &key).await
     }
 
@@ -128,12 +105,12 @@ impl Draft {
             return Some(Ok(Written::Done));
         }
         let must_wait = state.file.content.must_wait(data.len() as u64);
-        if must_wait || (self.core.stage.is_crowded() && self.core.is_renaming(self.ino)) {
+        if must_wait || self.node.must_wait_renamed() {
             return None;
         }
-        let staged = self.core.key(self.ino).and_then(|key| {
-            state.write(&self.core.ways, &key, offset, data)?;
-            show(&self.core, self.ino, state.file.content.size());
+        let staged = self.node.key().and_then(|key| {
+            state.write(self.node.ways(), &key, offset, data)?;
+            self.node.show(state.file.content.size());
             Ok(if state.has_ready() {
                 Written::MustSend
             } else {
@@ -149,7 +126,7 @@ impl Draft {
     /// Those of reading what is sent.
     pub async fn send_ready(self: &Arc<Self>) -> Result<(), Fault> {
         let mut state = self.state().await?;
-        let key = self.core.key(self.ino)?;
+        let key = self.node.key()?;
         send(self, &mut state, &key).await
     }
 
@@ -161,11 +138,11 @@ impl Draft {
         let mut state = self.state().await?;
         if size == state.file.content.size() {
             // It has another time, though it may be as it was.
-            show(&self.core, self.ino, size);
+            self.node.show(size);
             return Ok(());
         }
-        state.file.cut(&self.core.ways, size)?;
-        let key = self.core.key(self.ino)?;
+        state.file.cut(self.node.ways(), size)?;
+        let key = self.node.key()?;
         state.file.content.resize(&key, size)?;
         state.is_in_order &= size == 0;
         if size == 0 {
@@ -173,7 +150,7 @@ impl Draft {
         }
         state.is_changed = true;
         state.is_written |= size > 0;
-        show(&self.core, self.ino, size);
+        self.node.show(size);
         Ok(())
     }
 
@@ -188,14 +165,14 @@ impl Draft {
         from: Range,
     ) -> Result<(), Fault> {
         let mut state = self.state().await?;
-        let key = self.core.key(self.ino)?;
+        let key = self.node.key()?;
         let range = Range::new(offset, offset.saturating_add(from.byte_count()));
-        state.file.touch(&self.core.ways, range)?;
+        state.file.touch(self.node.ways(), range)?;
         state.file.content.copy(&key, range, version, from.start)?;
         state.is_in_order = false;
         state.is_changed = true;
         state.is_written = true;
-        show(&self.core, self.ino, state.file.content.size());
+        self.node.show(state.file.content.size());
         Ok(())
     }
 
@@ -217,44 +194,8 @@ impl Draft {
     /// # Errors
     /// Those of the disk and of the store.
     pub async fn read(&self, pieces: &Pieces, offset: u64, size: u64) -> Result<Bytes, Fault> {
-        match self.read_once(pieces, offset, size).await {
-            // It was published meanwhile: its bytes lie elsewhere now.
-            Err(fault) if matches!(fault.reason, Reason::Stale | Reason::NotFound) => {
-                let again = self.read_once(pieces, offset, size).await;
-                again.map_err(|fault| match fault.reason {
-                    Reason::NotFound => Reason::Stale.into(),
-                    _ => fault,
-                })
-            }
-            read => read,
-        }
-    }
-
-    async fn read_once(&self, pieces: &Pieces, offset: u64, size: u64) -> Result<Bytes, Fault> {
-        let mut state = self.state.lock().await;
-        let end = offset.saturating_add(size).min(state.file.content.size());
-        if offset >= end {
-            return Ok(Bytes::new());
-        }
-        let mut whole = BytesMut::zeroed((end - offset) as usize);
-        let stretches = state.file.content.places.stretches(Range::new(offset, end));
-        let place = |at: Range| (at.start - offset) as usize..(at.end - offset) as usize;
-        for stretch in &stretches {
-            if let Some(Source::Staged(at)) = stretch.source {
-                let into = &mut whole[place(stretch.range)];
-                state.file.content.read_staged(stretch.range, at, into)?;
-            }
-        }
-        drop(state);
-        for stretch in &stretches {
-            if let Some(Source::Object(version, at)) = &stretch.source {
-                let reader = self.readers.of(version);
-                let length = stretch.range.byte_count();
-                let bytes = reader.read(pieces, *at, length).await?;
-                whole[place(stretch.range)].copy_from_slice(&bytes);
-            }
-        }
-        Ok(whole.freeze())
+        let range = Range::new(offset, offset.saturating_add(size));
+        self.reads.read(&self.state, pieces, range).await
     }
 
     /// Where a range lies, if all of it is in one object: for copies inside the store.
@@ -276,10 +217,10 @@ impl Draft {
     /// `Stale` where somebody else wrote the object meanwhile; what the store said.
     pub async fn publish(&self) -> Result<(), Fault> {
         loop {
-            self.core.wait_renamed(self.ino).await;
-            let state = self.state().await?;
-            if !self.core.is_renaming(self.ino) {
-                return self.publish_as_named(state).await;
+            self.node.wait_renamed().await;
+            let mut state = self.state().await?;
+            if !self.node.is_renaming() {
+                return state.publish(&self.node).await;
             }
         }
     }
@@ -289,46 +230,7 @@ impl Draft {
     /// # Errors
     /// Those of [`Draft::publish`].
     pub async fn settle(&self) -> Result<(), Fault> {
-        let state = self.state().await?;
-        self.publish_as_named(state).await
-    }
-
-    async fn publish_as_named(&self, mut state: MutexGuard<'_, State>) -> Result<(), Fault> {
-        if !state.is_changed || state.is_unlinked {
-            return Ok(());
-        }
-        let key = self.core.key(self.ino)?;
-        state.file.content.note(Note::Whole)?;
-        let etag = match state.file.publish(&self.core.ways, &key).await {
-            Ok(etag) => etag,
-            Err(fault) => return Err(state.note_failure(&self.core.ways, fault)),
-        };
-        let info = ObjectInfo {
-            size_bytes: state.file.content.size(),
-            etag,
-            // When it was written, not when the store had it.
-            modified: modified(&self.core, self.ino).unwrap_or_else(SystemTime::now),
-            is_archived: false,
-        };
-        state
-            .file
-            .content
-            .published(&self.core.ways, &Arc::new(Version::new(key, &info)));
-        state.is_changed = false;
-        state.is_written = false;
-        state.is_in_order = true;
-        state.appended_bytes = 0;
-        state.is_told = false;
-        let before = self
-            .core
-            .nodes()
-            .file(self.ino)
-            .map(|file| file.info.etag.clone());
-        note_published(&self.core, self.ino, &info);
-        if let Some(before) = before {
-            attribute_calls::published(&self.core, self.ino, &before, &info.etag);
-        }
-        Ok(())
+        self.state().await?.publish(&self.node).await
     }
 
     /// Whether the store has nothing of it, and shall have.
@@ -348,7 +250,7 @@ impl Draft {
         if !state.file.has_all() {
             return Ok(false);
         }
-        state.file.give_up(&self.core.ways);
+        state.file.upload.give_up(self.node.ways());
         state.file.content.rename(key, When::of(when))?;
         Ok(true)
     }
@@ -359,10 +261,8 @@ impl Draft {
         if is_renamed && state.file.content.when == When::Match(old.as_str().to_owned()) {
             state.file.content.when = When::Match(version.etag.as_str().to_owned());
         }
-        if let Some(file) = self.core.nodes().file(self.ino) {
-            // Something may be written by now that is not in the object.
-            file.info.size_bytes = state.file.content.size();
-        }
+        // Something may be written by now that is not in the object.
+        self.node.keep_size(state.file.content.size());
         let places = &mut state.file.content.places;
         places.moved(|one| (one.etag == *old).then(|| Arc::clone(version)));
     }
@@ -373,7 +273,7 @@ impl Draft {
         state.is_unlinked = true;
         let _ = state.file.content.note(Note::Unlinked);
         if state.file.has_all() {
-            state.file.give_up(&self.core.ways);
+            state.file.upload.give_up(self.node.ways());
         }
     }
 
@@ -412,7 +312,7 @@ impl Draft {
     /// something was not published and nobody heard of it.
     pub async fn end(&self) -> Option<String> {
         let mut state = self.state.lock().await;
-        state.file.give_up(&self.core.ways);
+        state.file.upload.give_up(self.node.ways());
         if !state.is_changed || state.is_unlinked || state.is_told {
             return None;
         }
@@ -421,24 +321,17 @@ impl Draft {
     }
 }
 
-/// A file was written: what is seen of it.
-fn show(core: &Arc<Core>, ino: u64, size_bytes: u64) {
-    attribute_calls::written(core, ino);
-    if let Some(file) = core.nodes().file(ino) {
-        file.info.size_bytes = size_bytes;
-        file.info.modified = SystemTime::now();
-        file.at = Instant::now();
-    }
-}
-
 /// Sends whole parts of what was written in order.
 async fn send(draft: &Arc<Draft>, state: &mut State, key: &str) -> Result<(), Fault> {
-    let ways = &draft.core.ways;
+    let ways = draft.node.ways();
     // What would be sent to the old name would be sent in vain.
-    if !state.has_ready() || draft.core.is_renaming(draft.ino) {
+    if !state.has_ready() || draft.node.is_renaming() {
         return Ok(());
     }
-    let Some(begun) = state.file.begin(ways, key) else {
+    let Publication {
+        content, upload, ..
+    } = &mut state.file;
+    let Some(begun) = upload.begin(ways, key, content) else {
         return state.send_ready(ways, key).await;
     };
     // The program need not wait, nor write again before the parts leave.
@@ -456,42 +349,15 @@ async fn send(draft: &Arc<Draft>, state: &mut State, key: &str) -> Result<(), Fa
 /// Sends the parts that waited until their upload began.
 async fn send_begun(draft: &Draft, number: u64) -> Result<(), Fault> {
     let mut state = draft.state().await?;
-    if !state.file.is_beginning(number) {
+    if !state.file.upload.is_beginning(number) {
         return Ok(());
     }
-    let ways = &draft.core.ways;
+    let ways = draft.node.ways();
     if state.file.is_small() {
         // It was cut meanwhile.
-        state.file.give_up(ways);
+        state.file.upload.give_up(ways);
         return Ok(());
     }
-    let key = draft.core.key(draft.ino)?;
+    let key = draft.node.key()?;
     state.send_ready(ways, &key).await
-}
-
-/// When a file was written last.
-fn modified(core: &Core, ino: u64) -> Option<SystemTime> {
-    core.nodes().file(ino).map(|file| file.info.modified)
-}
-
-/// An object was written by this mount: what is known of it.
-fn note_published(core: &Core, ino: u64, info: &ObjectInfo) {
-    let at = Instant::now();
-    let mut nodes = core.nodes();
-    let Some(node) = nodes.get(ino) else {
-        return;
-    };
-    let (parent, name) = (node.parent, node.name.clone());
-    if let Some(file) = nodes.file(ino) {
-        file.info = info.clone();
-        file.at = at;
-        file.is_written_here = true;
-        // The kernel has the pages that were written through it.
-        file.pages_of = Some(info.etag.clone());
-    }
-    if let Some(folder) = nodes.folder(parent) {
-        folder.own.remove(&name);
-    }
-    drop(nodes);
-    core.learn(parent, &name, at, Some(Listed::File(info.clone())));
 }

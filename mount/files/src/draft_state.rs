@@ -2,11 +2,16 @@
 //! The state of a draft: its bytes, and what is known of how they were written.
 //! [`crate::draft`] has one.
 
+use std::sync::Arc;
+
+use crate::draft_node::DraftNode;
 use crate::fault::Fault;
 use crate::staging::content::Content;
 use crate::staging::plan::PART_BYTES;
 use crate::staging::publication::Publication;
+use crate::staging::record::Note;
 use crate::staging::ways::Ways;
+use crate::version::Version;
 
 /// Chosen: an upload begins when more was written in order. What is shorter is one request.
 const STREAM_BYTES: u64 = PART_BYTES;
@@ -67,11 +72,36 @@ impl State {
         Ok(())
     }
 
+    /// Makes what was written the object of `node`. Nothing is done if nothing was written.
+    ///
+    /// # Errors
+    /// `Stale` where somebody else wrote the object meanwhile; what the store said.
+    pub async fn publish(&mut self, node: &DraftNode) -> Result<(), Fault> {
+        if !self.is_changed || self.is_unlinked {
+            return Ok(());
+        }
+        let (key, ways) = (node.key()?, node.ways());
+        self.file.content.note(Note::Whole)?;
+        let etag = match self.file.publish(ways, &key).await {
+            Ok(etag) => etag,
+            Err(fault) => return Err(self.note_failure(ways, fault)),
+        };
+        let info = node.published(etag, self.file.content.size());
+        let version = Arc::new(Version::new(key, &info));
+        self.file.content.published(ways, &version);
+        self.is_changed = false;
+        self.is_written = false;
+        self.is_in_order = true;
+        self.appended_bytes = 0;
+        self.is_told = false;
+        Ok(())
+    }
+
     /// Notes that it was not published. What may pass is tried again at the next close or fsync.
-    pub fn note_failure(&mut self, ways: &Ways, fault: Fault) -> Fault {
+    fn note_failure(&mut self, ways: &Ways, fault: Fault) -> Fault {
         if !fault.may_pass() {
             self.failed = Some(fault.clone());
-            self.file.give_up(ways);
+            self.file.upload.give_up(ways);
         }
         fault
     }
@@ -80,7 +110,7 @@ impl State {
     pub fn has_ready(&self) -> bool {
         let is_large = self.file.content.size() > STREAM_BYTES;
         let is_stream = self.is_in_order && is_large && self.appended_bytes > STREAM_BYTES;
-        !self.is_unlinked && self.file.has_ready(is_stream)
+        !self.is_unlinked && self.file.upload.has_ready(&self.file.content, is_stream)
     }
 
     /// Sends whole parts of what was written in order.
@@ -88,9 +118,12 @@ impl State {
     /// # Errors
     /// Those of reading what is sent.
     pub async fn send_ready(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
-        match self.file.send_ready(ways, key).await {
+        let Publication {
+            content, upload, ..
+        } = &mut self.file;
+        match upload.send_ready(ways, key, content).await {
             // The bytes are here: publishing tries again, and says what is wrong.
-            Err(_) if !self.file.is_sending() => {
+            Err(_) if upload.sending().is_none() => {
                 self.appended_bytes = 0;
                 Ok(())
             }

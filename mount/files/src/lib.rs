@@ -23,8 +23,9 @@
 //!   by number.
 //!
 //! Bytes:
-//! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`staging`]: its bytes
-//!   on this host's disk, until they are published.
+//! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`draft_node`]: what
+//!   programs see of it; [`draft_reads`]: reads of it; [`staging`]: its bytes on this host's disk,
+//!   until they are published.
 //! - [`open_names`]: open files whose names change; [`hidden`]: open files whose names were
 //!   removed.
 //! - [`reader`]: an open file that is read, in order or at random, and how far to fetch ahead.
@@ -49,6 +50,8 @@ pub mod changes;
 mod copying;
 mod core;
 mod draft;
+mod draft_node;
+mod draft_reads;
 mod draft_state;
 mod drafts;
 mod facts;

@@ -87,6 +87,13 @@ impl File {
         };
         self.at = at;
     }
+
+    /// Whether the kernel's pages are of this content; from now on they are.
+    pub fn take_pages(&mut self, etag: &ETag) -> bool {
+        let keeps = self.is_draft || self.pages_of.as_ref() == Some(etag);
+        self.pages_of = Some(etag.clone());
+        keeps
+    }
 }
 
 impl Node {

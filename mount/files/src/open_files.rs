@@ -162,7 +162,11 @@ impl OpenFiles {
         if let Some(draft) = draft.as_ref().filter(|_| mode.truncates) {
             draft.resize(0).await?;
         }
-        let keeps_pages = !mode.truncates && self.take_pages(ino, &version.etag);
+        let keeps_pages = !mode.truncates && {
+            let mut nodes = self.core.nodes();
+            let file = nodes.file(ino);
+            file.is_some_and(|file| file.take_pages(&version.etag))
+        };
         let handle = self.open.add(OpenFile {
             ino,
             reader: Mutex::new(Arc::new(Reader::new(version))),
@@ -187,17 +191,6 @@ impl OpenFiles {
             return Err(Fault::because(Reason::Denied, text));
         }
         Ok(Version::new(key, &file.info))
-    }
-
-    /// Whether the kernel's pages are of this content; from now on they are.
-    fn take_pages(&self, ino: u64, etag: &ETag) -> bool {
-        let mut nodes = self.core.nodes();
-        let Some(file) = nodes.file(ino) else {
-            return false;
-        };
-        let keeps = file.is_draft || file.pages_of.as_ref() == Some(etag);
-        file.pages_of = Some(etag.clone());
-        keeps
     }
 
     /// The draft of a file, made where nobody writes it yet.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An upload that the store was asked to begin, and whose name has not come yet. The program writes
-//! on meanwhile. [`crate::staging::publication`] holds one.
+//! on meanwhile. [`crate::staging::uploading`] holds one.
 
 use std::sync::Arc;
 

@@ -14,7 +14,8 @@ use crate::staging::extents::Source;
 use crate::staging::log::Log;
 use crate::staging::places::Places;
 use crate::staging::record::{Note, When};
-use crate::staging::stage::{Stage, new_id};
+use crate::staging::stage::Stage;
+use crate::staging::staged_id::StagedId;
 use crate::staging::tail::Tail;
 use crate::staging::ways::Ways;
 use crate::version::Version;
@@ -41,9 +42,7 @@ pub struct Content {
     pub tail: Tail,
     log: Option<Log>,
     /// Names the next object that is published, in its metadata.
-    pub id: String,
-    /// The log says that the program has written what it wanted, up to here.
-    is_whole: bool,
+    pub id: StagedId,
     /// What must be so for it to be published.
     pub when: When,
     extents_before: usize,
@@ -61,8 +60,7 @@ impl Content {
             places: Places::new(version),
             tail: Tail::default(),
             log: None,
-            id: new_id(),
-            is_whole: false,
+            id: StagedId::default(),
             when,
             extents_before: 0,
             look_at_bytes: SPARE_BYTES,
@@ -74,40 +72,8 @@ impl Content {
     pub fn found(stage: &Arc<Stage>, log: Log, id: &str, when: When) -> Self {
         let mut content = Self::new(stage, None, when);
         content.log = Some(log);
-        id.clone_into(&mut content.id);
+        content.id = StagedId::found(id);
         content
-    }
-
-    /// It changes after it was whole: what was published of it until now may be in the store though
-    /// nobody heard of it, and what is published from now on has another name.
-    pub fn change(&mut self) {
-        if std::mem::take(&mut self.is_whole) {
-            let (first, count) = self.id.split_once('-').unwrap_or((&self.id, "0"));
-            let count = count.parse().unwrap_or(0_u64) + 1;
-            self.id = format!("{first}-{count}");
-        }
-    }
-
-    /// Whether an object of this name was published of what the file was before it was changed.
-    pub fn was_before(&self, id: &str) -> bool {
-        let first = |id: &str| id.split('-').next().map(str::to_owned);
-        id != self.id && first(id) == first(&self.id)
-    }
-
-    /// The log of a dead mount says that it was whole.
-    pub fn found_whole(&mut self) {
-        self.is_whole = true;
-    }
-
-    /// The log of a dead mount says that it was published; the next object has the name `id`.
-    pub fn found_published(&mut self, id: &str) {
-        self.is_whole = false;
-        id.clone_into(&mut self.id);
-    }
-
-    /// Whether the program has written what it wanted, up to here.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
     }
 
     /// In bytes.
@@ -132,7 +98,7 @@ impl Content {
     fn new_log(&self, key: &str) -> Result<Log, Fault> {
         let mut log = Log::create(&self.stage)?;
         log.note(Note::Begin {
-            id: self.id.clone(),
+            id: self.id.to_string(),
             key: key.to_owned(),
             when: self.when.clone(),
             size_bytes: self.size(),
@@ -159,7 +125,7 @@ impl Content {
         }
         let end = offset.saturating_add(data.len() as u64);
         check_size(self.size(), end)?;
-        self.change();
+        self.id.note_change();
         if self.must_tidy() {
             let log_bytes = self.log.as_ref().map_or(0, Log::data_bytes);
             match block_in_place(|| self.tidy(key)) {
@@ -182,7 +148,7 @@ impl Content {
     /// As [`Content::write`].
     pub fn resize(&mut self, key: &str, size: u64) -> Result<(), Fault> {
         check_size(self.size(), size)?;
-        self.change();
+        self.id.note_change();
         self.log_of(key)?.note(Note::Size(size))?;
         self.places.resize(size);
         Ok(())
@@ -200,7 +166,7 @@ impl Content {
         at: u64,
     ) -> Result<(), Fault> {
         check_size(self.size(), range.end)?;
-        self.change();
+        self.id.note_change();
         self.log_of(key)?.note(copy_note(range, version, at))?;
         self.places.copied(range, version, at);
         Ok(())
@@ -218,7 +184,9 @@ impl Content {
         if let Some(log) = &mut self.log {
             log.note(note)?;
         }
-        self.is_whole |= is_whole;
+        if is_whole {
+            self.id.note_whole();
+        }
         Ok(())
     }
 
@@ -279,11 +247,10 @@ impl Content {
     /// All of it is an object now.
     pub fn published(&mut self, ways: &Ways, version: &Arc<Version>) {
         self.when = When::Match(version.etag.as_str().to_owned());
-        self.id = new_id();
-        self.is_whole = false;
+        self.id = StagedId::default();
         let noted = self.note(Note::Published {
             etag: version.etag.as_str().to_owned(),
-            next_id: self.id.clone(),
+            next_id: self.id.to_string(),
         });
         self.places.published(version);
         self.tail.clear();

@@ -9,24 +9,21 @@ use bytes::Bytes;
 use weft_store::{Condition, ETag, Failure, Range};
 
 use crate::fault::{Fault, Reason};
-use crate::staging::beginning::{Beginning, Begun};
 use crate::staging::content::Content;
-use crate::staging::plan::{PART_BYTES, part_bytes};
+use crate::staging::plan::PART_BYTES;
 use crate::staging::record::{Note, When};
 use crate::staging::sending::{
     Again, Own, Sending, about, earlier_object, own_object, published_unheard,
 };
-use crate::staging::tail::Grid;
+use crate::staging::uploading::Uploading;
 use crate::staging::ways::Ways;
 
 /// A staged file, and its upload once one is under way.
 pub struct Publication {
     /// Its bytes.
     pub content: Content,
-    /// Never beside `sending`.
-    beginning: Option<Beginning>,
-    begun_count: u64,
-    sending: Option<Sending>,
+    /// Its upload.
+    pub upload: Uploading,
     /// The store may have made the object, and nobody heard of it.
     is_unheard: bool,
 }
@@ -36,9 +33,7 @@ impl Publication {
     pub fn new(content: Content) -> Self {
         Self {
             content,
-            beginning: None,
-            begun_count: 0,
-            sending: None,
+            upload: Uploading::default(),
             is_unheard: false,
         }
     }
@@ -62,13 +57,13 @@ impl Publication {
     /// `NoSpace` where bytes were let go that would have to be sent again.
     pub fn touch(&mut self, ways: &Ways, range: Range) -> Result<(), Fault> {
         self.content.tail.change(range);
-        let Some(sending) = &mut self.sending else {
+        let Some(sending) = self.upload.sending_mut() else {
             return Ok(());
         };
         match sending.will_change(range, &self.content) {
             Again::Parts => Ok(()),
             Again::All if self.has_all() => {
-                self.give_up(ways);
+                self.upload.give_up(ways);
                 Ok(())
             }
             Again::All | Again::Never => {
@@ -91,20 +86,10 @@ impl Publication {
         self.touch(ways, range)?;
         self.content.write(key, offset, data)?;
         if offset == size && self.content.places.is_new() {
-            let grid = self.grid();
+            let grid = self.upload.grid();
             self.content.tail.append(ways, grid, offset, data);
         }
         Ok(())
-    }
-
-    fn grid(&self) -> Grid {
-        match &self.sending {
-            Some(sending) => sending.grid(),
-            None => Grid {
-                start: 0,
-                part_bytes: part_bytes(1),
-            },
-        }
     }
 
     /// The file is about to be cut to `size` bytes.
@@ -113,20 +98,16 @@ impl Publication {
     /// As [`Publication::touch`].
     pub fn cut(&mut self, ways: &Ways, size: u64) -> Result<(), Fault> {
         self.content.tail.change(Range::new(size, u64::MAX));
-        let Some(sending) = self.sending.as_ref().filter(|one| size < one.reached()) else {
+        let reached = self.upload.reached();
+        if size >= reached {
             return Ok(());
-        };
-        if size > 0
-            && !self
-                .content
-                .places
-                .has(Range::new(0, size.min(sending.reached())))
-        {
+        }
+        if size > 0 && !self.content.places.has(Range::new(0, size)) {
             let text = "bytes were sent and dropped from the stage, because the file is larger \
                         than --stage-limit, so it cannot be cut. Give it more";
             return Err(Fault::because(Reason::NoSpace, text));
         }
-        self.give_up(ways);
+        self.upload.give_up(ways);
         Ok(())
     }
 
@@ -136,79 +117,9 @@ impl Publication {
         size == 0 || self.content.places.has(Range::new(0, size))
     }
 
-    /// Gives the upload up, if there is one.
-    pub fn give_up(&mut self, ways: &Ways) {
-        if let Some(beginning) = self.beginning.take() {
-            beginning.give_up(ways);
-        }
-        if let Some(sending) = self.sending.take() {
-            sending.give_up(ways);
-        }
-    }
-
-    /// Whether an upload is under way.
-    pub fn is_sending(&self) -> bool {
-        self.sending.is_some()
-    }
-
-    /// Whether whole parts can be sent, or an upload may begin.
-    pub fn has_ready(&self, may_begin: bool) -> bool {
-        match (&self.sending, &self.beginning) {
-            (Some(sending), _) => sending.has_whole_part(&self.content),
-            // The program writes on, while there is room for what it writes.
-            (None, Some(_)) => self.content.may_go_from().is_some(),
-            (None, None) => may_begin,
-        }
-    }
-
-    /// Has an upload begun, where there is none.
-    pub fn begin(&mut self, ways: &Ways, key: &str) -> Option<Begun> {
-        if self.sending.is_some() || self.beginning.is_some() {
-            return None;
-        }
-        let (beginning, is_here) = Beginning::new(ways, key, about(&self.content));
-        self.beginning = Some(beginning);
-        self.begun_count += 1;
-        Some(Begun {
-            number: self.begun_count,
-            is_here,
-        })
-    }
-
-    /// The upload, which is begun where there is none.
-    async fn sending(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
-        self.begin(ways, key);
-        if let Some(beginning) = self.beginning.take() {
-            let id = beginning.id.clone();
-            let upload = beginning.answer().await?;
-            self.sending = Some(Sending::new(ways, upload, id, &mut self.content)?);
-        }
-        Ok(())
-    }
-
-    /// Whether this upload begins, and no later one.
-    pub fn is_beginning(&self, number: u64) -> bool {
-        self.beginning.is_some() && self.begun_count == number
-    }
-
     /// Whether one request publishes it.
     pub fn is_small(&self) -> bool {
-        let has_sent = self.sending.as_ref().is_some_and(|one| one.reached() > 0);
-        !has_sent && self.content.size() <= PART_BYTES
-    }
-
-    /// Sends whole parts of what was written, once the upload has begun.
-    ///
-    /// # Errors
-    /// What the store said to the beginning; those of reading what is sent.
-    pub async fn send_ready(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
-        self.sending(ways, key).await?;
-        match &mut self.sending {
-            Some(sending) if sending.has_whole_part(&self.content) => {
-                sending.advance(ways, &mut self.content, false).await
-            }
-            _ => Ok(()),
-        }
+        self.upload.reached() == 0 && self.content.size() <= PART_BYTES
     }
 
     /// Makes it the object `key`.
@@ -229,28 +140,28 @@ impl Publication {
     async fn hear(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
         let earlier = earlier_object(&*ways.store, key, &self.content).await?;
         if let Some(version) = earlier.map(Arc::new) {
-            let kept = self.sending.as_ref().map(|one| one.kept_in(&version));
+            let kept = self.upload.sending().map(|one| one.kept_in(&version));
             for range in kept.into_iter().flatten() {
                 self.content.copy(key, range, &version, range.start)?;
             }
             let when = When::Match(version.etag.as_str().to_owned());
             self.content.rename(key, when)?;
             self.content.note(Note::Whole)?;
-            self.give_up(ways);
+            self.upload.give_up(ways);
         }
         let is_ambiguous = |one: &Sending| one.is_ambiguous(&self.content);
-        if self.sending.as_ref().is_some_and(is_ambiguous) && self.has_all() {
-            self.give_up(ways);
+        if self.upload.sending().is_some_and(is_ambiguous) && self.has_all() {
+            self.upload.give_up(ways);
         }
         Ok(())
     }
 
     async fn publish_once(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
         let published = if self.is_small() {
-            self.give_up(ways);
+            self.upload.give_up(ways);
             self.put(ways, key).await
         } else {
-            self.upload(ways, key).await
+            self.finish(ways, key).await
         };
         let fault = match published {
             Err(fault) if matches!(fault.reason, Reason::NotFound | Reason::Stale) => fault,
@@ -259,7 +170,7 @@ impl Publication {
         // An attempt before may have done it, and its answer was lost.
         match own_object(&*ways.store, self.own(key)).await {
             Some(etag) => {
-                self.give_up(ways);
+                self.upload.give_up(ways);
                 Ok(etag)
             }
             None => Err(Fault {
@@ -272,35 +183,20 @@ impl Publication {
     fn own<'a>(&'a self, key: &'a str) -> Own<'a> {
         Own {
             key,
-            id: &self.content.id,
+            id: self.content.id.as_str(),
             size_bytes: self.content.size(),
         }
     }
 
-    async fn upload(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
-        let finished = self.finish(ways, key).await;
+    async fn finish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
+        let finished = self.upload.finish(ways, key, &mut self.content).await;
         let is_gone = |fault: &Fault| fault.reason == Reason::NotFound;
         if finished.as_ref().is_err_and(is_gone) && self.has_all() {
             // Somebody aborted the upload, as rules of buckets do after days.
-            self.give_up(ways);
-            return self.finish(ways, key).await;
+            self.upload.give_up(ways);
+            return self.upload.finish(ways, key, &mut self.content).await;
         }
         finished
-    }
-
-    async fn finish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
-        let was_asked = self.beginning.is_some();
-        match self.sending(ways, key).await {
-            // It failed while the program wrote on: it is asked now.
-            Err(fault) if was_asked && fault.may_pass() => self.sending(ways, key).await?,
-            begun => begun?,
-        }
-        let Some(sending) = &mut self.sending else {
-            return Err(Reason::Broken.into());
-        };
-        let etag = sending.finish(ways, &mut self.content).await?;
-        self.sending = None;
-        Ok(etag)
     }
 
     /// A small file is one request.

@@ -23,6 +23,7 @@ use crate::staging::log::{Log, read_records};
 use crate::staging::publication::Publication;
 use crate::staging::record::{Note, Record, When, Write, crc};
 use crate::staging::stage::{SESSION_FILE, Session, Stage, make_private};
+use crate::staging::staged_id::StagedId;
 use crate::staging::ways::Ways;
 
 /// Names the folder of files that were saved.
@@ -160,7 +161,7 @@ async fn look_after(
     if left.is_damaged {
         let text = "the staged bytes are not those that were written; what can be read is saved";
         tell(&format!("`{key}` was not published: {text}"));
-    } else if left.content.is_whole() {
+    } else if left.content.id.is_whole() {
         let mut file = Publication::found(left.content);
         return match file.publish(ways, &key).await {
             Ok(_) => {
@@ -288,7 +289,7 @@ impl Left {
 
     fn changed(&mut self) {
         self.is_changed |= self.is_ready;
-        self.content.change();
+        self.content.id.note_change();
     }
 
     fn note(&mut self, note: &Note) {
@@ -326,9 +327,9 @@ impl Left {
                 self.is_changed = false;
                 self.uploads.clear();
                 self.content.when = When::Match(etag.clone());
-                self.content.found_published(next_id);
+                self.content.id = StagedId::found(next_id);
             }
-            Note::Whole => self.content.found_whole(),
+            Note::Whole => self.content.id.note_whole(),
             Note::Unlinked => self.is_changed = false,
             Note::Begin { .. } => self.is_damaged = true,
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The upload of a staged file. Its parts are sent while the program still writes. A part that was
-//! written again is sent again before the upload is completed. [`crate::staging::publication`]
+//! written again is sent again before the upload is completed. [`crate::staging::uploading`]
 //! holds one.
 
 use std::collections::BTreeMap;
@@ -335,7 +335,7 @@ impl Sending {
     /// Whether an object of another content may say that it is this file: bytes were written again
     /// since the store was asked to make it.
     pub fn is_ambiguous(&self, content: &Content) -> bool {
-        self.id != content.id && self.parts.values().any(|sent| sent.is_stale)
+        self.id != content.id.as_str() && self.parts.values().any(|sent| sent.is_stale)
     }
 
     /// Gives the upload up.
@@ -350,7 +350,7 @@ impl Sending {
 
 /// What stands in the metadata of a file's object.
 pub fn about(content: &Content) -> Metadata {
-    Metadata::from([(ID.to_owned(), content.id.clone())])
+    Metadata::from([(ID.to_owned(), content.id.to_string())])
 }
 
 /// An object that a staged file may have become.
@@ -406,6 +406,6 @@ pub async fn earlier_object(
         Err(error) if error.failure == Failure::Missing => return Ok(None),
         described => described?,
     };
-    let is_earlier = about.get(ID).is_some_and(|id| content.was_before(id));
+    let is_earlier = about.get(ID).is_some_and(|id| content.id.was_before(id));
     Ok(is_earlier.then(|| Version::new(key.to_owned(), &info)))
 }
