@@ -51,17 +51,24 @@ impl StagedId {
     /// though nobody heard of it, and what is published from now on has another id.
     pub fn note_change(&mut self) {
         if std::mem::take(&mut self.is_whole) {
-            let (first, count) = self.text.split_once('-').unwrap_or((&self.text, "0"));
-            let count = count.parse().unwrap_or(0_u64) + 1;
-            self.text = format!("{first}-{count}");
+            let (first, count) = parts(&self.text);
+            self.text = format!("{first}-{}", count + 1);
         }
     }
 
-    /// Whether an object with the id `other` was published of the file before it changed.
+    /// Whether an object with the id `other` was published of the file before it changed. A log
+    /// that lost its end may be of a file that was published again since: that one is not before
+    /// it.
     pub fn was_before(&self, other: &str) -> bool {
-        let first = |id: &str| id.split('-').next().map(str::to_owned);
-        other != self.text && first(other) == first(&self.text)
+        let (own, other) = (parts(&self.text), parts(other));
+        other.0 == own.0 && other.1 < own.1
     }
+}
+
+/// What all ids of a staged file have in common, and how often it had changed.
+fn parts(id: &str) -> (&str, u64) {
+    let (first, count) = id.split_once('-').unwrap_or((id, "0"));
+    (first, count.parse().unwrap_or(0))
 }
 
 impl fmt::Display for StagedId {
@@ -87,7 +94,7 @@ mod tests {
             assert!(!id.is_whole());
         }
         let is_earlier =
-            ["abc", "abc-1", "abc-2", "abd", "abd-1"].map(|other| id.was_before(other));
+            ["abc", "abc-1", "abc-2", "abc-10", "abd"].map(|other| id.was_before(other));
         assert_eq!(is_earlier, [true, true, false, false, false]);
     }
 }
