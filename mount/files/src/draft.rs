@@ -258,13 +258,20 @@ impl Draft {
     /// An object that it was made of, or which it was itself, lies elsewhere now.
     pub async fn moved(&self, version: &Arc<Version>, old: &ETag, is_renamed: bool) {
         let mut state = self.state.lock().await;
-        if is_renamed && state.file.content.when == When::Match(old.as_str().to_owned()) {
-            state.file.content.when = When::Match(version.etag.as_str().to_owned());
+        if is_renamed {
+            let when = match &state.file.content.when {
+                When::Match(etag) if etag == old.as_str() => {
+                    When::Match(version.etag.as_str().to_owned())
+                }
+                when => when.clone(),
+            };
+            // Without the note, only the mount after a kill would look at the old name.
+            let _ = state.file.content.rename(&version.key, when);
         }
         // Something may be written by now that is not in the object.
         self.node.keep_size(state.file.content.size());
         let places = &mut state.file.content.places;
-        places.moved(|one| (one.etag == *old).then(|| Arc::clone(version)));
+        places.moved(|one, _| (one.etag == *old).then(|| Arc::clone(version)));
     }
 
     /// The name is gone: nothing is published any more.

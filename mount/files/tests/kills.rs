@@ -105,12 +105,17 @@ impl Mount {
     /// Kills the mount, as far as its disk and its store can tell, and has the next one look after
     /// what it left. What that told, and what it saved.
     fn take_over(&self) -> (Vec<String>, Vec<Vec<u8>>) {
+        self.take_over_of(self.stage.folder())
+    }
+
+    /// The same, of a folder that may lack what the mount did last.
+    fn take_over_of(&self, folder: &Path) -> (Vec<String>, Vec<Vec<u8>>) {
         static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
         static ONE: Mutex<()> = Mutex::new(());
         let _one = ONE.lock().unwrap_or_else(|dead| dead.into_inner());
         let next = Arc::new(Stage::temporary(1 << 30).unwrap());
         let parent = next.folder().parent().unwrap().to_owned();
-        copy_folder(self.stage.folder(), &parent.join("dead"));
+        copy_folder(folder, &parent.join("dead"));
         self.store.faults().clear();
         TOLD.lock().unwrap().clear();
         let ways = Ways::new(
@@ -350,6 +355,50 @@ fn what_was_written_after_an_attempt_that_nobody_heard_of_is_published_by_the_ne
         let (told, _) = mount.take_over();
         let found = mount.store.content("f").unwrap();
         assert_eq!(found, "content and more", "{told:?}");
+    }
+}
+
+#[test]
+fn log_that_lost_its_end_does_not_replace_what_was_published_since() {
+    let mount = Mount::new(Publish::Close);
+    let handle = mount.open("f", WRITE).unwrap();
+    assert!(mount.write(handle, 0, b"content"));
+    mount.store.faults().fail(Operation::Put, 0, Failure::Busy);
+    assert!(!mount.close(handle));
+    let before = Stage::temporary(1 << 20).unwrap();
+    let before = before.folder().join("before");
+    copy_folder(mount.stage.folder(), &before);
+    assert!(mount.write(handle, 7, b" and more"));
+    assert!(mount.close(handle));
+    let (told, saved) = mount.take_over_of(&before);
+    assert_eq!(mount.store.content("f").unwrap(), "content and more");
+    assert_eq!(saved, [b"content"], "{told:?}");
+}
+
+#[test]
+fn what_was_written_after_publishing_and_after_a_rename_is_published_by_the_next_mount() {
+    for is_renamed in [false, true] {
+        for is_published in [false, true] {
+            let mount = Mount::new(Publish::Close);
+            mount.store.plant("f", "old");
+            let handle = mount.open("f", WRITE).unwrap();
+            assert!(mount.write(handle, 3, b" and"));
+            if is_published {
+                assert!(mount.close(handle));
+            }
+            let [from, to] = ["f", "g"].map(|name| Name { parent: ROOT, name });
+            if is_renamed {
+                let renamed = mount.files.rename(from, to, true);
+                mount.runtime.block_on(renamed).unwrap();
+            }
+            mount.store.faults().away_after(0, false);
+            assert!(mount.write(handle, 7, b" more"));
+            assert!(!mount.close(handle));
+            let (told, _) = mount.take_over();
+            let name = if is_renamed { "g" } else { "f" };
+            assert_eq!(mount.store.keys(), [name], "{told:?}");
+            assert_eq!(mount.store.content(name).unwrap(), "old and more");
+        }
     }
 }
 

@@ -202,6 +202,19 @@ impl Content {
         })
     }
 
+    /// The object, of which some of its bytes are, was replaced by one that was made of the file
+    /// before it changed: these bytes have the same place there.
+    pub fn replaced(&mut self, version: &Arc<Version>) -> Result<(), Fault> {
+        let when = When::Match(version.etag.as_str().to_owned());
+        if let When::Match(old) = std::mem::replace(&mut self.when, when.clone()) {
+            let is_old = |one: &Version| one.key == version.key && one.etag.as_str() == old;
+            self.places.moved(|one, is_in_place| {
+                (is_in_place && is_old(one)).then(|| Arc::clone(version))
+            });
+        }
+        self.rename(&version.key, when)
+    }
+
     /// Staged bytes.
     ///
     /// # Errors

@@ -136,8 +136,9 @@ impl Places {
         places
     }
 
-    /// Objects that it was made of lie elsewhere now.
-    pub fn moved(&mut self, to: impl Fn(&Arc<Version>) -> Option<Arc<Version>>) {
+    /// Objects that it was made of lie elsewhere now. `to` also hears whether the bytes have the
+    /// same place in the object as in the file.
+    pub fn moved(&mut self, to: impl Fn(&Arc<Version>, bool) -> Option<Arc<Version>>) {
         for extents in [&mut self.read, &mut self.stored] {
             let all: Vec<(Range, Source)> = extents
                 .all()
@@ -145,7 +146,7 @@ impl Places {
                 .collect();
             for (range, source) in all {
                 if let Source::Object(version, at) = source {
-                    if let Some(version) = to(&version) {
+                    if let Some(version) = to(&version, at == range.start) {
                         extents.put(range, Source::Object(version, at));
                     }
                 }

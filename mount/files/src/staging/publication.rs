@@ -11,7 +11,7 @@ use weft_store::{Condition, ETag, Failure, Range};
 use crate::fault::{Fault, Reason};
 use crate::staging::content::Content;
 use crate::staging::plan::PART_BYTES;
-use crate::staging::record::{Note, When};
+use crate::staging::record::Note;
 use crate::staging::sending::{
     Again, Own, Sending, about, earlier_object, own_object, published_unheard,
 };
@@ -127,33 +127,39 @@ impl Publication {
     /// # Errors
     /// `Stale` where somebody else wrote the object; what the store said.
     pub async fn publish(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
-        if self.is_unheard {
+        let was_unheard = self.is_unheard;
+        if was_unheard {
             self.hear(ways, key).await?;
         }
-        let published = self.publish_once(ways, key).await;
+        let mut published = self.publish_once(ways, key).await;
+        let is_stale = |fault: &Fault| fault.reason == Reason::Stale;
+        // The store may have gone on with the earlier attempt after it was asked.
+        if was_unheard && published.as_ref().is_err_and(is_stale) && self.hear(ways, key).await? {
+            published = self.publish_once(ways, key).await;
+        }
         self.is_unheard = published.is_err();
         published
     }
 
-    /// Asks whether the store has done an earlier attempt. If the file was changed since, that
-    /// object is what the next one replaces.
-    async fn hear(&mut self, ways: &Ways, key: &str) -> Result<(), Fault> {
+    /// Asks whether the store has done an earlier attempt, of the file before it was changed: that
+    /// object is what the next one replaces. Whether it has.
+    async fn hear(&mut self, ways: &Ways, key: &str) -> Result<bool, Fault> {
         let earlier = earlier_object(&*ways.store, key, &self.content).await?;
+        let is_done = earlier.is_some();
         if let Some(version) = earlier.map(Arc::new) {
             let kept = self.upload.sending().map(|one| one.kept_in(&version));
             for range in kept.into_iter().flatten() {
                 self.content.copy(key, range, &version, range.start)?;
             }
-            let when = When::Match(version.etag.as_str().to_owned());
-            self.content.rename(key, when)?;
+            self.content.replaced(&version)?;
             self.content.note(Note::Whole)?;
             self.upload.give_up(ways);
         }
-        let is_ambiguous = |one: &Sending| one.is_ambiguous(&self.content);
-        if self.upload.sending().is_some_and(is_ambiguous) && self.has_all() {
+        let is_ambiguous = self.upload.sending().is_some_and(Sending::is_ambiguous);
+        if is_ambiguous && self.has_all() {
             self.upload.give_up(ways);
         }
-        Ok(())
+        Ok(is_done)
     }
 
     async fn publish_once(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {

@@ -25,6 +25,7 @@ use crate::staging::record::{Note, Record, When, Write, crc};
 use crate::staging::stage::{SESSION_FILE, Session, Stage, make_private};
 use crate::staging::staged_id::StagedId;
 use crate::staging::ways::Ways;
+use crate::version::Version;
 
 /// Names the folder of files that were saved.
 const SAVED: &str = "saved";
@@ -292,6 +293,20 @@ impl Left {
         self.content.id.note_change();
     }
 
+    /// The object that it was lies elsewhere, or was replaced by an attempt to publish the file.
+    fn renamed(&mut self, key: &str, when: &When) {
+        if let (When::Match(old), When::Match(new)) = (&self.content.when, when) {
+            let is_elsewhere = key != self.key;
+            let is_old = |one: &Version| one.key == self.key && one.etag.as_str() == old;
+            self.content.places.moved(|one, is_in_place| {
+                let is_there = is_old(one) && (is_elsewhere || is_in_place);
+                is_there.then(|| named_version(key, new, one.size_bytes))
+            });
+        }
+        key.clone_into(&mut self.key);
+        self.content.when = when.clone();
+    }
+
     fn note(&mut self, note: &Note) {
         match note {
             Note::Copy {
@@ -315,10 +330,7 @@ impl Left {
                 self.content.places.resize(*size);
                 self.changed();
             }
-            Note::Key { key, when } => {
-                self.key.clone_from(key);
-                self.content.when = when.clone();
-            }
+            Note::Key { key, when } => self.renamed(key, when),
             Note::Upload { key, upload } => self.uploads.push(Upload {
                 key: key.clone(),
                 id: upload.clone(),
@@ -327,6 +339,9 @@ impl Left {
                 self.is_changed = false;
                 self.uploads.clear();
                 self.content.when = When::Match(etag.clone());
+                let size = self.content.size();
+                let version = named_version(&self.key, etag, size);
+                self.content.places.published(&version);
                 self.content.id = StagedId::found(next_id);
             }
             Note::Whole => self.content.id.note_whole(),

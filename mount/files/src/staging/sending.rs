@@ -50,6 +50,8 @@ pub struct Sending {
     id: String,
     /// The file's length when the store was last asked to make the object.
     asked_bytes: Option<u64>,
+    /// Bytes were written again since: an object of another content may say that it is this file.
+    is_ambiguous: bool,
     parts: BTreeMap<u32, Sent>,
     tasks: JoinSet<(u32, Result<Part, StoreError>)>,
     failed: Option<StoreError>,
@@ -76,6 +78,7 @@ impl Sending {
             upload,
             id,
             asked_bytes: None,
+            is_ambiguous: false,
             parts: BTreeMap::new(),
             tasks: JoinSet::new(),
             failed: None,
@@ -223,20 +226,26 @@ impl Sending {
 
     /// Bytes that were sent are about to be written again.
     pub fn will_change(&mut self, range: Range, content: &Content) -> Again {
-        let mut again = Again::Parts;
-        for sent in self.parts.values_mut() {
+        let is_touched = |sent: &Sent| {
             let part = sent.step.range();
-            if part.start < range.end && range.start < part.end {
-                sent.is_stale = true;
-                if !content.places.has(part) {
-                    return Again::Never;
-                }
-                if part.byte_count() > LARGEST_SENT_BYTES {
-                    again = Again::All;
-                }
-            }
+            part.start < range.end && range.start < part.end
+        };
+        let touched = self.parts.values().filter(|sent| is_touched(sent));
+        let touched: Vec<Range> = touched.map(|sent| sent.step.range()).collect();
+        if !touched.iter().all(|part| content.places.has(*part)) {
+            // Nothing is written: all that was sent stays as it is.
+            return Again::Never;
         }
-        again
+        for sent in self.parts.values_mut().filter(|sent| is_touched(sent)) {
+            sent.is_stale = true;
+        }
+        self.is_ambiguous |= self.asked_bytes.is_some() && !touched.is_empty();
+        let is_large = |part: &Range| part.byte_count() > LARGEST_SENT_BYTES;
+        if touched.iter().any(is_large) {
+            Again::All
+        } else {
+            Again::Parts
+        }
     }
 
     /// Completes the upload, after what was written again and what failed were sent again.
@@ -284,6 +293,7 @@ impl Sending {
             completed => completed,
         };
         match completed {
+            Err(error) if self.is_ambiguous => Err(error.into()),
             Err(error) => {
                 let own = Own {
                     key: &self.upload.key,
@@ -334,8 +344,8 @@ impl Sending {
 
     /// Whether an object of another content may say that it is this file: bytes were written again
     /// since the store was asked to make it.
-    pub fn is_ambiguous(&self, content: &Content) -> bool {
-        self.id != content.id.as_str() && self.parts.values().any(|sent| sent.is_stale)
+    pub fn is_ambiguous(&self) -> bool {
+        self.is_ambiguous
     }
 
     /// Gives the upload up.

@@ -94,7 +94,7 @@ fn file_in_order_that_was_not_published_is_written_on_and_published() {
 
 #[test]
 fn what_is_written_after_an_attempt_that_nobody_heard_of_is_not_lost() {
-    for old in [None, Some("old")] {
+    for old in [None, Some("old"), Some("a longer old one")] {
         for fails in ALL {
             for change in ["append", "again", "cut"] {
                 let mount = Mount::new();
@@ -108,20 +108,23 @@ fn what_is_written_after_an_attempt_that_nobody_heard_of_is_not_lost() {
                 mount.write(handle, 0, b"content").unwrap();
                 plan(&mount, Operation::Put, fails);
                 assert!(sync(&mount, handle).is_err());
-                let wanted: &[u8] = match change {
+                let mut wanted = b"content".to_vec();
+                wanted.extend(old.unwrap_or_default().bytes().skip(7));
+                match change {
                     "append" => {
-                        mount.write(handle, 7, b" and more").unwrap();
-                        b"content and more"
+                        let end = wanted.len() as u64;
+                        mount.write(handle, end, b" and more").unwrap();
+                        wanted.extend(b" and more");
                     }
                     "again" => {
                         mount.write(handle, 0, b"CONTENT").unwrap();
-                        b"CONTENT"
+                        wanted[..7].copy_from_slice(b"CONTENT");
                     }
                     _ => {
                         mount.cut(handle);
-                        b""
+                        wanted.clear();
                     }
-                };
+                }
                 assert_eq!(mount.close(handle), Ok(()), "{old:?}, {fails:?}, {change}");
                 let found = mount.content("f").unwrap();
                 assert_eq!(found, wanted, "{old:?}, {fails:?}, {change}");
@@ -166,4 +169,34 @@ fn file_that_may_be_in_the_store_has_one_name_after_it_is_renamed_or_none_when_u
             assert_eq!(mount.read(reader, 0, 100), b"content and more");
         }
     }
+}
+
+#[test]
+fn write_that_the_stage_has_no_room_for_leaves_the_rest_to_be_published() {
+    let mount = narrow();
+    let all = body(60);
+    let handle = mount.create("f");
+    write_all(&mount, handle, &all);
+    // It begins in a part that is still here.
+    let (at, data) = (15 << 20, vec![1; 10 * MIB]);
+    assert_eq!(mount.write(handle, at, &data), Err(Reason::NoSpace));
+    assert_eq!(mount.close(handle), Ok(()));
+    assert!(mount.content("f").unwrap() == all);
+}
+
+#[test]
+fn attempt_that_the_store_ends_after_it_was_asked_is_replaced() {
+    let mount = Mount::new();
+    let handle = mount.create("f");
+    mount.write(handle, 0, b"content").unwrap();
+    // The answer is lost, and the object shows only after the next question.
+    plan(&mount, Operation::Put, Fails::Unheard);
+    assert!(sync(&mount, handle).is_err());
+    mount.write(handle, 7, b" and more").unwrap();
+    mount
+        .store
+        .faults()
+        .fail(Operation::Head, 0, Failure::Missing);
+    assert_eq!(mount.close(handle), Ok(()));
+    assert_eq!(mount.content("f").unwrap(), b"content and more");
 }
