@@ -201,7 +201,8 @@ impl BucketFiles {
         // The attributes of its folder are known then, which go with the name.
         search::search(&self.core, old.parent, old.name).await?;
         let is_only_here = open_names::is_only_here(&self.open_files, ino).await;
-        open_names::part_from_name(&self.open_files, ino).await?;
+        open_names::hide(&self.open_files, ino).await?;
+        open_names::unlink(&self.open_files, ino).await;
         self.changes.unlink(old, !is_only_here).await?;
         self.core.gone(ino);
         self.attribute_calls.gone(old);
@@ -255,29 +256,64 @@ impl BucketFiles {
             format!("{above}{}/", name.name)
         });
         self.core.renames.finish_left(&folders).await?;
-        let target = self.changes.check_rename(old, new, may_replace).await?;
         let to = to.filter(|ino| self.core.nodes().file(*ino).is_some());
-        let is_target_only_here = match to {
-            Some(to) => open_names::is_only_here(&self.open_files, to).await,
-            None => false,
-        };
-        if let Some(to) = to {
-            open_names::part_from_name(&self.open_files, to).await?;
-        }
+        // What is written from now on is published under the new name, and what is replaced is not.
+        let _renaming = from.map(|from| self.core.begin_rename(from));
+        let _replacing = to.map(|to| self.core.begin_rename(to));
+        let found = self.changes.check_rename(old, new, may_replace).await?;
         let target = Target {
-            info: target.filter(|_| !is_target_only_here),
+            info: self.replaced(to, new, found).await?,
             may_replace,
         };
-        if is_target_only_here {
-            if let Some(folder) = self.core.nodes().folder(new.parent) {
-                folder.own.remove(new.name);
+        if let Some(from) = from {
+            if !open_names::is_only_here(&self.open_files, from).await {
+                // If this fails, what has the new name is still there.
+                open_names::settle(&self.open_files, from).await?;
             }
         }
+        let own = match to {
+            None => None,
+            Some(to) => {
+                open_names::hide(&self.open_files, to).await?;
+                let mut nodes = self.core.nodes();
+                let folder = nodes.folder(new.parent);
+                folder.and_then(|folder| folder.own.remove(new.name))
+            }
+        };
         let renamed = self.rename_from(from, old, new, target).await;
-        if let Some(to) = to.filter(|_| renamed.is_ok()) {
-            self.core.gone(to);
+        match (to, &renamed) {
+            (None, _) => {}
+            (Some(to), Ok(())) => {
+                self.core.gone(to);
+                open_names::unlink(&self.open_files, to).await;
+            }
+            (Some(to), Err(_)) => {
+                open_names::stay(&self.open_files, to);
+                let mut nodes = self.core.nodes();
+                if let Some((folder, own)) = nodes.folder(new.parent).zip(own) {
+                    folder.own.insert(new.name.into(), own);
+                }
+            }
         }
         renamed
+    }
+
+    /// The object that a rename replaces. Of a file that is being written, the store may have none,
+    /// or one of which nobody heard.
+    async fn replaced(
+        &self,
+        to: Option<u64>,
+        new: Name<'_>,
+        found: Option<ObjectInfo>,
+    ) -> Result<Option<ObjectInfo>, Fault> {
+        let Some(to) = to.filter(|to| self.open_files.draft(*to).is_some()) else {
+            return Ok(found);
+        };
+        if open_names::is_only_here(&self.open_files, to).await {
+            return Ok(None);
+        }
+        let key = format!("{}{}", self.core.key(new.parent)?, new.name);
+        Ok(self.core.store.find(&key).await?)
     }
 
     /// The same, once the target is out of the way.
@@ -288,8 +324,6 @@ impl BucketFiles {
         new: Name<'_>,
         target: Target,
     ) -> Result<(), Fault> {
-        // What is written from now on is published under the new name.
-        let _renaming = from.map(|from| self.core.begin_rename(from));
         if let Some(from) = from {
             let key = format!("{}{}", self.core.key(new.parent)?, new.name);
             let when = match &target.info {

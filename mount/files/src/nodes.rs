@@ -291,6 +291,14 @@ impl Nodes {
         ino
     }
 
+    /// A name that was taken from a node is its own again, unless another one has it.
+    pub fn name_again(&mut self, ino: u64) {
+        if let Some(node) = self.by_number.get(&ino) {
+            let place = (node.parent, node.name.clone());
+            self.by_name.entry(place).or_insert(ino);
+        }
+    }
+
     /// A name stands for nothing now; a node that had it lives on without, until it is forgotten.
     pub fn unname(&mut self, parent: u64, name: &str) {
         self.by_name.remove(&(parent, name.into()));
@@ -330,7 +338,7 @@ impl Nodes {
     /// not be so any more. Both are paths as of [`Nodes::path`].
     pub fn moved_elsewhere(&mut self, from: &str, to: &str) {
         for path in [from, to] {
-            let Some((parent, name)) = self.place_of(path) else {
+            let Some((parent, name)) = place_of(self, path) else {
                 continue;
             };
             let ino = self.find(parent, name);
@@ -345,15 +353,6 @@ impl Nodes {
                 }
             }
         }
-    }
-
-    /// The folder that a path's last name is in, if the kernel knows it, and that name.
-    fn place_of<'a>(&self, path: &'a str) -> Option<(u64, &'a str)> {
-        let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-        let name = parts.pop()?;
-        let mut parts = parts.into_iter();
-        let parent = parts.try_fold(ROOT, |parent, part| self.find(parent, part))?;
-        Some((parent, name))
     }
 
     /// The kernel forgets what it was told `count` times.
@@ -388,6 +387,15 @@ impl Nodes {
             ino = parent;
         }
     }
+}
+
+/// The folder that a path's last name is in, if the kernel knows it, and that name.
+fn place_of<'a>(nodes: &Nodes, path: &'a str) -> Option<(u64, &'a str)> {
+    let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let name = parts.pop()?;
+    let mut parts = parts.into_iter();
+    let parent = parts.try_fold(ROOT, |parent, part| nodes.find(parent, part))?;
+    Some((parent, name))
 }
 
 /// Whether a file in a folder, or in a folder of it, waits to be published.

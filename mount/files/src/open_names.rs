@@ -56,11 +56,11 @@ pub async fn rename_staged(
 }
 
 /// The name of a file is about to go. Who has it open reads it on: of what the store has, a
-/// copy is kept until the last one closes it. What is written is never published.
+/// copy is kept until the last one closes it. If the name goes, [`unlink`] follows, else [`stay`].
 ///
 /// # Errors
 /// What the store said to the copy.
-pub async fn part_from_name(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
+pub async fn hide(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
     let handles: Vec<Arc<OpenFile>> = files
         .open
         .all()
@@ -92,10 +92,23 @@ pub async fn part_from_name(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
             Err(fault) => return Err(fault),
         }
     }
-    if let Some(draft) = draft {
+    Ok(())
+}
+
+/// The name of a file is gone: what is written is never published.
+pub async fn unlink(files: &OpenFiles, ino: u64) {
+    if let Some(draft) = files.draft(ino) {
         draft.unlink().await;
     }
-    Ok(())
+}
+
+/// The name of a file stays after all, and what is written to it is published.
+pub fn stay(files: &OpenFiles, ino: u64) {
+    let mut nodes = files.core.nodes();
+    if let Some(file) = nodes.file(ino) {
+        file.is_gone = false;
+    }
+    nodes.name_again(ino);
 }
 
 /// A file was renamed; it had this entity tag. Who has it open reads and writes on.

@@ -145,3 +145,87 @@ fn what_waits_to_be_published_is_renamed_with_its_folder() {
     assert_eq!(mount.store.keys(), ["e/f"]);
     assert_eq!(mount.content("e/f").unwrap(), b"old and new");
 }
+
+/// Writes a file, and has an attempt to publish it fail.
+fn fail_to_publish(mount: &Mount, name: &str, data: &[u8], is_done: bool) -> u64 {
+    let handle = mount.create(name);
+    mount.write(handle, 0, data).unwrap();
+    let mut faults = mount.store.faults();
+    if is_done {
+        faults.lose_answer(Operation::Put, 0);
+        faults.fail(Operation::Head, 0, Failure::Unreachable);
+    } else {
+        faults.fail(Operation::Put, 0, Failure::Busy);
+    }
+    drop(faults);
+    let published = mount.files.open_files.publish(handle);
+    mount.runtime.block_on(published).unwrap_err();
+    handle
+}
+
+#[test]
+fn file_gets_the_name_of_one_of_which_nobody_knows_whether_it_was_published() {
+    for is_done in [false, true] {
+        for is_stored in [false, true] {
+            let mount = Mount::new();
+            let replaced = fail_to_publish(&mount, "b", b"b", is_done);
+            let handle = mount.create("a");
+            mount.write(handle, 0, b"content").unwrap();
+            if is_stored {
+                let published = mount.files.open_files.publish(handle);
+                mount.runtime.block_on(published).unwrap();
+            }
+            let renamed = mount.files.rename(at("a"), at("b"), true);
+            mount.runtime.block_on(renamed).unwrap();
+            assert_eq!(mount.close(handle), Ok(()), "{is_done}, {is_stored}");
+            assert_eq!(mount.close(replaced), Ok(()), "{is_done}, {is_stored}");
+            assert_eq!(mount.store.keys(), ["b"], "{is_done}, {is_stored}");
+            assert_eq!(mount.content("b").unwrap(), b"content");
+            let reader = mount.open("b", crate::READ);
+            assert_eq!(mount.read(reader, 0, 100), b"content");
+        }
+    }
+}
+
+#[test]
+fn rename_that_fails_leaves_both_files_though_the_copy_is_refused() {
+    for old in [None, Some("old")] {
+        let mount = Mount::new();
+        let replaced = match old {
+            None => mount.create("b"),
+            Some(old) => {
+                mount.store.plant("b", old);
+                mount.open("b", WRITE)
+            }
+        };
+        mount.write(replaced, 0, b"not lost").unwrap();
+        mount.store.plant("a", "content");
+        let mut faults = mount.store.faults();
+        faults.fail_key(Operation::Copy, "b", Failure::Denied);
+        drop(faults);
+        let renamed = mount.files.rename(at("a"), at("b"), true);
+        mount.runtime.block_on(renamed).unwrap_err();
+        assert_eq!(mount.read(replaced, 0, 100), b"not lost", "{old:?}");
+        assert_eq!(mount.close(replaced), Ok(()), "{old:?}");
+        assert_eq!(mount.content("a").unwrap(), b"content", "{old:?}");
+        assert_eq!(mount.content("b").unwrap(), b"not lost", "{old:?}");
+        assert_eq!(mount.store.keys(), ["a", "b"], "{old:?}");
+    }
+}
+
+#[test]
+fn rename_of_a_file_that_cannot_be_published_leaves_both_files() {
+    let mount = Mount::new();
+    let replaced = mount.create("b");
+    mount.write(replaced, 0, b"not lost").unwrap();
+    let handle = fail_to_publish(&mount, "a", b"content", false);
+    let mut faults = mount.store.faults();
+    faults.fail(Operation::Put, 0, Failure::Busy);
+    drop(faults);
+    let renamed = mount.files.rename(at("a"), at("b"), true);
+    mount.runtime.block_on(renamed).unwrap_err();
+    assert_eq!(mount.close(replaced), Ok(()));
+    assert_eq!(mount.close(handle), Ok(()));
+    assert_eq!(mount.content("a").unwrap(), b"content");
+    assert_eq!(mount.content("b").unwrap(), b"not lost");
+}
