@@ -4,12 +4,14 @@
 //! another program writes into these files every few hours would end with the first one.
 //! [`mod@crate::connect`] has the client use this.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use aws_config::default_provider::credentials::DefaultCredentialsChain;
 use aws_config::profile::ProfileFileCredentialsProvider;
 use aws_config::provider_config::ProviderConfig;
+use aws_credential_types::provider::error::CredentialsError;
 use aws_credential_types::provider::{self, ProvideCredentials, future};
 use aws_sdk_s3::config::interceptors::InterceptorContext;
 use aws_sdk_s3::config::retry::{ClassifyRetry, RetryAction};
@@ -19,16 +21,17 @@ use aws_sdk_s3::config::{Credentials, Region, SharedCredentialsProvider, SharedH
 const BEFORE_END: Duration = Duration::from_secs(10);
 /// Chosen: those that do not say when they end are looked at so often, as the SDK does.
 const LOOK_AGAIN: Duration = Duration::from_secs(15 * 60);
+/// Chosen: who looks for credentials waits no longer, as in the SDK.
+const LOOK_LIMIT: Duration = Duration::from_secs(5);
 /// Chosen: as long after new ones were found a refusal is of a request with the old ones.
 const STRAGGLERS: Duration = Duration::from_secs(3);
 
 /// The credentials of a mount. Clones share them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Renewed {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
 struct Shared {
     http: SharedHttpClient,
     region: Region,
@@ -38,13 +41,15 @@ struct Shared {
     turn: tokio::sync::Mutex<()>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     /// Where the SDK finds credentials. It remembers the files that it read.
     source: Option<SharedCredentialsProvider>,
     current: Option<(Credentials, Instant)>,
     /// The session token, or the key, that the store refused last.
     ended: Option<String>,
+    /// When nothing was found last: that is the answer to all who waited, too.
+    failed: Option<Instant>,
     /// The same ones were found again.
     has_no_others: bool,
 }
@@ -89,13 +94,30 @@ impl Renewed {
         if let Some(current) = self.current() {
             return Ok(current);
         }
+        let asked = Instant::now();
         let _turn = self.shared.turn.lock().await;
         if let Some(current) = self.current() {
             return Ok(current);
         }
-        let source = self.source().await;
-        let found = source.provide_credentials().await?;
+        if self.state().failed.is_some_and(|failed| failed > asked) {
+            return Err(CredentialsError::not_loaded("none were found just now"));
+        }
+        let look = async {
+            let source = self.source().await;
+            let found = source.provide_credentials().await?;
+            provider::Result::Ok(found).map(|found| (source, found))
+        };
+        let looked = tokio::time::timeout(LOOK_LIMIT, look).await;
+        let looked =
+            looked.unwrap_or_else(|_| Err(CredentialsError::provider_timed_out(LOOK_LIMIT)));
         let mut state = self.state();
+        let (source, found) = match looked {
+            Ok(found) => found,
+            Err(error) => {
+                state.failed = Some(Instant::now());
+                return Err(error);
+            }
+        };
         // One that says when its credentials end renews them itself.
         state.source = found.expiry().map(|_| source);
         state.current = Some((found.clone(), Instant::now()));
@@ -142,6 +164,13 @@ impl Renewed {
         state.ended = Some(current);
         state.has_no_others = is_same;
         !is_same
+    }
+}
+
+impl fmt::Debug for Renewed {
+    /// No word of the tokens: the client's text has this.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Renewed").finish_non_exhaustive()
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use weft_bucket_server::{Options as ServerOptions, Server};
@@ -129,4 +130,23 @@ async fn request_without_new_credentials_fails_soon_and_says_why() {
     assert_eq!(counts.refusals["ExpiredToken"], 3);
     write(file, "new");
     bucket.put("f", body, &Condition::Always).await.unwrap();
+}
+
+#[tokio::test]
+async fn program_that_never_says_its_credentials_is_not_waited_for() {
+    let Ok(file) = std::env::var(STORY) else {
+        return run_alone("program_that_never_says_its_credentials_is_not_waited_for");
+    };
+    let config = Path::new(&file).with_file_name("config");
+    std::fs::write(config, "[default]\ncredential_process = sleep 100000\n").unwrap();
+    let (_server, bucket) = start(None).await;
+    let bucket = Arc::new(bucket);
+    let mut heads = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let bucket = Arc::clone(&bucket);
+        heads.spawn(async move { bucket.head("f").await });
+    }
+    while let Some(head) = heads.join_next().await {
+        head.unwrap().unwrap_err();
+    }
 }
