@@ -138,7 +138,7 @@ async fn program_that_never_says_its_credentials_is_not_waited_for() {
         return run_alone("program_that_never_says_its_credentials_is_not_waited_for");
     };
     let config = Path::new(&file).with_file_name("config");
-    std::fs::write(config, "[default]\ncredential_process = sleep 100000\n").unwrap();
+    std::fs::write(config, "[default]\ncredential_process = sleep 60\n").unwrap();
     let (_server, bucket) = start(None).await;
     let bucket = Arc::new(bucket);
     let mut heads = tokio::task::JoinSet::new();
