@@ -9,7 +9,7 @@ use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, PATH_COUNT, Path};
 
 use crate::ack_timer::AckTimer;
-use crate::config::SEQUENCE_LIMIT;
+use crate::config::{SEQUENCE_LIMIT, Timing};
 use crate::marks_heard::MarksHeard;
 
 /// Times of paths are kept in steps of so many bits of nanoseconds: 128 ns, which 32 bits count for
@@ -238,7 +238,9 @@ impl Received {
     }
 
     /// A packet that arrived before has come again: the sender should know at once.
-    pub(crate) fn want_for_duplicate(&mut self) {
+    pub(crate) fn want_for_duplicate(&mut self, timing: &Timing, now_ns: Instant) {
+        self.timer
+            .on_asked_again(now_ns, timing.acknowledgement_delay_ns);
         self.duplicate_count = self.duplicate_count.saturating_add(1);
         self.timer.want(true, false, Instant::START, Nanos::ZERO);
     }

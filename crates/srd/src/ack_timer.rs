@@ -5,16 +5,23 @@
 use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Body, Packet};
 
+use crate::ack_hold::AckHold;
 use crate::config::Timing;
 
 /// Packets after which an acknowledgement waits no longer (srd-protocol 7.3; specified: REPS).
 const ACKNOWLEDGE_AFTER: u32 = 8;
+
+/// Messages longer than this are long (measured: all-to-alls of 4 KiB gain by acknowledgements that
+/// are held back, and those of 32 KiB take half as many sends again).
+const LONG_FROM_BYTES: u64 = 8 << 10;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct AckTimer {
     unacknowledged_count: u32,
     due_ns: Instant,
+    /// What is learned of acknowledgements of short messages.
+    pub(crate) hold: AckHold,
 }
 
 impl AckTimer {
@@ -23,16 +30,22 @@ impl AckTimer {
         Self {
             unacknowledged_count: 0,
             due_ns: Instant::NEVER,
+            hold: AckHold::new(),
         }
     }
 
     /// A fresh packet wants to be acknowledged.
     pub(crate) fn want_for(&mut self, packet: &Packet<'_>, timing: &Timing, now_ns: Instant) {
         let at_once = packet.header.acknowledge_now;
+        let usual_ns = timing.acknowledgement_delay_ns;
+        if is_long(&packet.body) {
+            self.hold.forget();
+        }
         let (continues, delay_ns) = match &packet.body {
-            Body::Segment(segment) => (segment.offset_bytes > 0, timing.acknowledgement_delay_ns),
+            Body::Eager(_) => (false, self.hold.begin(now_ns, usual_ns)),
+            Body::Segment(segment) => (segment.offset_bytes > 0, usual_ns),
             Body::Receipt(_) => (false, timing.receipt_delay_ns()),
-            _ => (false, timing.acknowledgement_delay_ns),
+            _ => (false, usual_ns),
         };
         if matches!(packet.body, Body::Data(_)) {
             self.unacknowledged_count += u32::from(packet.header.further_count);
@@ -62,6 +75,15 @@ impl AckTimer {
         }
     }
 
+    /// The sender has sent something again, perhaps since it has waited for too long.
+    #[cold]
+    pub(crate) fn on_asked_again(&mut self, now_ns: Instant, usual_ns: Nanos) {
+        if self.due_ns > Instant::START && self.due_ns < Instant::NEVER {
+            let left_ns = self.due_ns.saturating_since(now_ns);
+            self.hold.on_asked_again(left_ns, usual_ns);
+        }
+    }
+
     /// The sender should hear at once, of limits that have grown or of a probe.
     pub(crate) fn want_now(&mut self) {
         self.due_ns = Instant::START;
@@ -78,7 +100,19 @@ impl AckTimer {
             self.due_ns = Instant::START;
             return;
         }
-        *self = Self::new();
+        self.unacknowledged_count = 0;
+        self.due_ns = Instant::NEVER;
+        self.hold.on_acknowledged();
+    }
+}
+
+/// Whether a packet is of a message that leaves sooner where nothing is in flight before it
+/// (srd-protocol 10.1, 12.1): then its sender must soon hear of its short messages.
+fn is_long(body: &Body) -> bool {
+    match body {
+        Body::Segment(segment) => segment.message.length_bytes > LONG_FROM_BYTES,
+        Body::Offer(_) => true,
+        _ => false,
     }
 }
 

@@ -174,7 +174,7 @@ impl Flow {
                 if is_first {
                     self.idleness.touch(now_ns);
                     received.on_heard(header, true, arrived_ns);
-                    received.want_for_duplicate();
+                    received.want_for_duplicate(&shared.config.timing, now_ns);
                 }
                 return Arrival::Nothing;
             }
@@ -390,7 +390,7 @@ pub(crate) fn on_long_packet<'d>(
     if let Some(wanted) = received.wanted_of_long(&packet.header) {
         part = packet.part(wanted.from, wanted.count);
         moment.datagram_bytes -= packet.payload.len() - part.payload.len();
-        received.want_for_duplicate();
+        received.want_for_duplicate(&shared.config.timing, moment.now_ns);
     }
     flow.on_packet(shared, &part, moment)
 }

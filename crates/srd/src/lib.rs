@@ -82,7 +82,8 @@
 //!       times too large), `loss_undo` (packets that were not lost after all) and `rivals` (other
 //!       flows that fill queues; `overflow`: queues too short to be seen in delays, `cubic`:
 //!       sharing them)
-//!   - `receiver`: `ack` (which sequences arrived), `order` (the sender's order), `reassembly`
+//!   - `receiver`: `ack` (which sequences arrived; `ack_timer`: when to say so, `ack_hold`: how
+//!     long that waits for our own next message), `order` (the sender's order), `reassembly`
 //!     (ranges), `landing` (where an accepted message goes), `credit` (who may send how much)
 //!   - `mtu`: how large datagrams may be
 //!   - `silence`: when nothing is heard, and when that means death; `refusals`: what a host says of
@@ -93,6 +94,7 @@
 #![forbid(unsafe_code)]
 
 mod ack;
+mod ack_hold;
 mod ack_timer;
 mod awaited;
 mod base_rtt;

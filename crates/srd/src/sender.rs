@@ -88,9 +88,10 @@ pub(crate) struct Clocks {
     /// RACK.rtt), or the oldest one that was acknowledged with it, if that is more (srd-protocol
     /// 8.2).
     pub(crate) away_ns: Nanos,
-    /// What a round trip took in the network and in the hosts, smoothed (srd-protocol 10.1).
-    network_ns: Nanos,
-    hosts_ns: Nanos,
+    /// What a round trip took in the network and in the hosts, smoothed (srd-protocol 10.1). In 32
+    /// bits, since remotes are many: longer ones do not count.
+    network_ns: u32,
+    hosts_ns: u32,
     /// How late a packet taken for lost arrived, and how long to remember that (srd-protocol 8.2).
     pub(crate) lateness_ns: Nanos,
     pub(crate) patient_until_ns: Instant,
@@ -100,8 +101,12 @@ impl Clocks {
     /// Of a round trip so much was the network's, and so much the hosts': calls, sockets, a process
     /// that does something else.
     pub(crate) fn share_round_trip(&mut self, network_ns: Nanos, hosts_ns: Nanos) {
-        self.network_ns = self.network_ns - self.network_ns / 8 + network_ns / 8;
-        self.hosts_ns = self.hosts_ns - self.hosts_ns / 8 + hosts_ns / 8;
+        let smoothed = |mean: u32, sample_ns: Nanos| {
+            let sample = u32::try_from(sample_ns.0).unwrap_or(u32::MAX);
+            mean - mean / 8 + sample / 8
+        };
+        self.network_ns = smoothed(self.network_ns, network_ns);
+        self.hosts_ns = smoothed(self.hosts_ns, hosts_ns);
     }
 
     /// Something leaves, perhaps the first after a pause. Answers whether it is the first in flight
@@ -121,7 +126,7 @@ impl Clocks {
     }
 
     pub(crate) fn hosts_are_slower(&self) -> bool {
-        self.hosts_ns > HOSTS_SLOWER * self.network_ns
+        u64::from(self.hosts_ns) > HOSTS_SLOWER * u64::from(self.network_ns)
     }
 }
 
@@ -151,8 +156,8 @@ impl Sender {
                 delivered_ns: Instant::START,
                 last_echo_ns: Instant::START,
                 away_ns: Nanos::ZERO,
-                network_ns: Nanos::ZERO,
-                hosts_ns: Nanos::ZERO,
+                network_ns: 0,
+                hosts_ns: 0,
                 lateness_ns: Nanos::ZERO,
                 patient_until_ns: Instant::START,
             },

@@ -32,9 +32,13 @@ const RTO_JITTERS: u64 = 2;
 /// The same of the remote's time to answer (chosen: the tail probe has waited for it once).
 const RTO_ANSWERS: u64 = 2;
 
-/// A remote that takes longer to answer is not waited for any longer (chosen by simulation of
-/// processes that take turns on a processor: a turn of Linux's scheduler, and some more).
-const ANSWER_MOST_NS: Nanos = Nanos(4_000_000);
+/// A remote that takes longer to answer is not waited for any longer (chosen: longer than it holds
+/// an acknowledgement back, by a turn of Linux's scheduler and some more).
+const ANSWER_MOST_NS: Nanos = Nanos(16_000_000);
+
+/// Answers that take so much longer than the network are late (srd-protocol 7.5; chosen: what both
+/// sides presume of the acknowledgement delay).
+const LATE_NS: u64 = 100_000;
 
 /// A time and how much it varies, smoothed (RFC 6298, 2.2 and 2.3). In 32 bits: remotes are many.
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,6 +107,13 @@ impl RoundTrip {
     /// Within this time the remote answers as a rule.
     fn answer_ns(&self) -> Nanos {
         (self.answer.mean_ns() + 4 * self.answer.variation_ns()).min(ANSWER_MOST_NS)
+    }
+
+    /// Whether the remote takes longer to answer than one that has a processor of its own and holds
+    /// nothing back (srd-protocol 7.3).
+    #[inline]
+    pub(crate) fn answers_late(&self) -> bool {
+        u64::from(self.answer.mean_ns) > u64::from(self.network.mean_ns) + LATE_NS
     }
 
     /// Time-outs that went unanswered.

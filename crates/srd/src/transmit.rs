@@ -148,7 +148,8 @@ impl Turn<'_> {
         let marks = Marks {
             path,
             sequence: sender.ring.next(),
-            acknowledge_now: last && (ends || self.wants_answer(&piece)),
+            acknowledge_now: hurries(self.flow, &piece)
+                || last && (ends || self.wants_answer(&piece)),
             is_retransmission: false,
             further_count: long.count - 1,
         };
@@ -159,6 +160,7 @@ impl Turn<'_> {
             self.flow.sender.end_batch();
         }
         self.write_piece(&piece, marks);
+        self.flow.receiver.received.timer.hold.on_message(now_ns);
         let sender = &mut self.flow.sender;
         let sequence = if long.count == 1 {
             let bytes = self.place.length_bytes() as u16;
@@ -433,4 +435,19 @@ impl Turn<'_> {
             heartbeat_port: config.heartbeat_port,
         }
     }
+}
+
+/// Whether a short message asks for an answer at once (srd-protocol 7.5): somebody waits for it,
+/// and the remote takes longer than it would with the usual delay.
+fn hurries(flow: &Flow, piece: &Piece) -> bool {
+    let Piece::Eager { slot } = *piece else {
+        return false;
+    };
+    let is_awaited = || {
+        flow.queue
+            .messages
+            .get(slot)
+            .is_some_and(|one| one.is_awaited)
+    };
+    flow.sender.round_trip.answers_late() && is_awaited()
 }

@@ -124,6 +124,70 @@ fn processes_that_wait_for_their_turn_are_hardly_asked_again() {
     }
 }
 
+/// Of 16 processes each sends to a remote again some turns later: that message carries the
+/// acknowledgement of what the remote has sent.
+#[test]
+fn in_all_to_alls_hardly_an_acknowledgement_leaves_alone() {
+    for turn_most_ns in [100 * US, 500 * US] {
+        for seed in seeds(0..2) {
+            let mut ranks = Ranks::new(seed, 2, 16, turn_most_ns);
+            ranks.run(40);
+            let before = ranks.counts();
+            ranks.run(80);
+            let after = ranks.counts();
+            let messages = after.messages - before.messages;
+            let sent = after.sent - before.sent;
+            println!("turns of up to {turn_most_ns} ns, {messages} messages: {before:?} {after:?}");
+            assert!(5 * sent <= 6 * messages, "{sent} for {messages}");
+        }
+    }
+}
+
+/// Two hosts whose messages follow each other after 2 ms, and which hold back acknowledgements so
+/// long.
+fn holding_back() -> World {
+    let mut world = acquainted(1);
+    world.wait_known = true;
+    for token in 0..200 {
+        world.post(0, 1, token, 500);
+        world.run_for(2 * MS);
+        world.post(1, 0, token, 500);
+        world.run_for(MS);
+    }
+    world
+}
+
+/// A long message leaves sooner where nothing is in flight.
+#[test]
+fn a_sender_of_long_messages_soon_hears_of_its_short_ones() {
+    for (length, is_held) in [(4 << 10, true), (32 << 10, false), (64 << 10, false)] {
+        let mut world = holding_back();
+        world.post(0, 1, 200, length);
+        world.run_until_quiet(20 * MS);
+        world.post(0, 1, 201, 500);
+        let took_ns = world.run_until_quiet(20 * MS);
+        assert_eq!(took_ns > MS, is_held, "{took_ns} ns behind {length} bytes");
+    }
+}
+
+/// Whoever has learned to wait for its own message is asked by who cannot wait.
+#[test]
+fn who_waits_for_a_short_message_hears_soon_though_acknowledgements_are_held_back() {
+    let mut world = holding_back();
+    let mut heard_after_ns = |token, is_awaited| {
+        world.post(0, 1, token, 500);
+        if is_awaited {
+            let remote = world.remote(0, 1);
+            world.hosts[0].machine.at(remote).await_end(token);
+        }
+        world.run_until_quiet(20 * MS)
+    };
+    let held_ns = heard_after_ns(200, false);
+    assert!(held_ns > MS, "{held_ns} ns");
+    let soon_ns = heard_after_ns(201, true);
+    assert!(soon_ns < 200 * US, "{soon_ns} ns after {held_ns} ns");
+}
+
 /// What was learned from a remote that shares its processor is forgotten once it has one to itself.
 #[test]
 fn a_remote_that_answers_at_once_again_is_soon_asked_soon_again() {
