@@ -5,8 +5,9 @@
 //! Called by flow.
 
 use weft_wire::acknowledgement::{ACKNOWLEDGEMENT_BYTES, NO_SEQUENCE};
+use weft_wire::marks::Ecn;
 use weft_wire::time::{Instant, Nanos};
-use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, PATH_COUNT, Path};
+use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, PATH_COUNT, Packet, Path};
 
 use crate::ack_timer::AckTimer;
 use crate::config::{SEQUENCE_LIMIT, Timing};
@@ -320,6 +321,20 @@ impl Received {
             .count();
         assert_eq!(set as usize, counted);
     }
+}
+
+/// A fresh packet, taken by now, wants to be acknowledged. Its sender must soon hear of a gap,
+/// which may be a loss, and of a mark: then nothing waits for our own message (srd-protocol 7.3).
+#[inline]
+pub(crate) fn want_for(
+    received: &mut Received,
+    packet: &Packet<'_>,
+    ecn: Ecn,
+    timing: &Timing,
+    now_ns: Instant,
+) {
+    let may_wait = received.end == received.cumulative && ecn != Ecn::Ce;
+    received.timer.want_for(packet, may_wait, timing, now_ns);
 }
 
 #[cfg(test)]

@@ -73,7 +73,8 @@ impl AckHold {
         let is_late = late_steps > self.hold_steps.into();
         if is_late && late_steps <= HOLD_MOST_STEPS.into() {
             let growth_steps = (self.hold_steps / GROWTH_PART).max(1);
-            self.hold_steps = (self.hold_steps + growth_steps).min(HOLD_MOST_STEPS);
+            self.hold_steps = self.hold_steps.saturating_add(growth_steps);
+            self.hold_steps = self.hold_steps.min(HOLD_MOST_STEPS);
         }
     }
 

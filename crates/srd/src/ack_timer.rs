@@ -34,15 +34,21 @@ impl AckTimer {
         }
     }
 
-    /// A fresh packet wants to be acknowledged.
-    pub(crate) fn want_for(&mut self, packet: &Packet<'_>, timing: &Timing, now_ns: Instant) {
+    /// A fresh packet wants to be acknowledged, which `may_wait` for our own next message.
+    pub(crate) fn want_for(
+        &mut self,
+        packet: &Packet<'_>,
+        may_wait: bool,
+        timing: &Timing,
+        now_ns: Instant,
+    ) {
         let at_once = packet.header.acknowledge_now;
         let usual_ns = timing.acknowledgement_delay_ns;
         if is_long(&packet.body) {
             self.hold.forget();
         }
         let (continues, delay_ns) = match &packet.body {
-            Body::Eager(_) => (false, self.hold.begin(now_ns, usual_ns)),
+            Body::Eager(_) if may_wait => (false, self.hold.begin(now_ns, usual_ns)),
             Body::Segment(segment) => (segment.offset_bytes > 0, usual_ns),
             Body::Receipt(_) => (false, timing.receipt_delay_ns()),
             _ => (false, usual_ns),

@@ -9,7 +9,7 @@ use weft_wire::marks::Ecn;
 use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, Body, Packet};
 
-use crate::ack::Standing;
+use crate::ack::{self, Standing};
 use crate::config::{Config, Memory};
 use crate::credit::Allowance;
 use crate::events::{Arrival, Event, Failure, Remote, Send};
@@ -201,9 +201,7 @@ impl Flow {
         let received = &mut self.receiver.received;
         received.on_heard(header, true, arrived_ns);
         received.insert_all(header, moment.datagram_bytes as u64);
-        received
-            .timer
-            .want_for(packet, &shared.config.timing, now_ns);
+        ack::want_for(received, packet, moment.ecn, &shared.config.timing, now_ns);
         if let Some(event) = self.queue.on_answer(&packet.body) {
             shared.events.push(event);
         }

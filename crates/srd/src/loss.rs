@@ -214,7 +214,12 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<Nanos> {
         clocks.delivered_ns = clocks.delivered_ns.max(section.echo_sent_ns);
         clocks.away_ns = away_ns;
     }
-    sender.round_trip.on_answer(away_ns);
+    let echoed = sender.ring.get(section.echo_sequence);
+    if echoed.is_some_and(|sent| sent.hurried || sent.again) {
+        sender.round_trip.on_hurried_answer(away_ns);
+    } else {
+        sender.round_trip.on_answer(away_ns);
+    }
     if section.hold_ns == HOLD_UNKNOWN_NS {
         return None;
     }

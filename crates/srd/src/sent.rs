@@ -83,6 +83,8 @@ pub(crate) struct Sent {
     pub(crate) again: bool,
     /// It left with the one before it, in one packet (srd-protocol 19.1).
     pub(crate) follows: bool,
+    /// It asked for an answer that others wait longer for (srd-protocol 7.5).
+    pub(crate) hurried: bool,
 }
 
 impl Sent {
@@ -97,6 +99,7 @@ impl Sent {
             fate: Fate::InFlight,
             again: false,
             follows: false,
+            hurried: false,
         }
     }
 }

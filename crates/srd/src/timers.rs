@@ -40,6 +40,10 @@ const ANSWER_MOST_NS: Nanos = Nanos(16_000_000);
 /// sides presume of the acknowledgement delay).
 const LATE_NS: u64 = 100_000;
 
+/// By this part the mean shrinks where an answer that was asked for came soon (chosen: of some
+/// hundred awaited messages one is not asked for, to see whether answers are late still).
+const HURRIED_PART: u32 = 64;
+
 /// A time and how much it varies, smoothed (RFC 6298, 2.2 and 2.3). In 32 bits: remotes are many.
 #[derive(Clone, Copy, Debug, Default)]
 struct Smoothed {
@@ -102,6 +106,18 @@ impl RoundTrip {
     #[inline]
     pub(crate) fn on_answer(&mut self, away_ns: Nanos) {
         self.answer.sample(away_ns.min(ANSWER_MOST_NS));
+    }
+
+    /// The same of an answer that was asked for at once. That it came soon says little of others,
+    /// for which we wait as long as before.
+    #[cold]
+    pub(crate) fn on_hurried_answer(&mut self, away_ns: Nanos) {
+        if away_ns > self.answer.mean_ns() {
+            return self.on_answer(away_ns);
+        }
+        let part_ns = (self.answer.mean_ns / HURRIED_PART).max(1);
+        self.answer.mean_ns = self.answer.mean_ns.saturating_sub(part_ns).max(1);
+        self.answer.variation_ns += part_ns / 4;
     }
 
     /// Within this time the remote answers as a rule.

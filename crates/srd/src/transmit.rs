@@ -145,11 +145,11 @@ impl Turn<'_> {
         let bytes = u32::from(long.count) * u32::from(packet_bytes);
         let ends = next_bytes.is_some_and(|next| sender.batch_ends_after(bytes, next));
         let last = bulk && (ends || next_bytes.is_none());
+        let hurries = hurries(self.flow, &piece, packet_bytes);
         let marks = Marks {
             path,
             sequence: sender.ring.next(),
-            acknowledge_now: hurries(self.flow, &piece)
-                || last && (ends || self.wants_answer(&piece)),
+            acknowledge_now: hurries || last && (ends || self.wants_answer(&piece)),
             is_retransmission: false,
             further_count: long.count - 1,
         };
@@ -169,6 +169,9 @@ impl Turn<'_> {
             let head_bytes = self.place.head.as_bytes().len() as u16;
             sender.on_long(&long, head_bytes, path, now_ns)
         };
+        if hurries && let Some(sent) = self.flow.sender.ring.get_mut(sequence) {
+            sent.hurried = true;
+        }
         if self.place.head.is_ect() {
             self.flow.sender.marks.on_sent(sequence);
         }
@@ -437,17 +440,19 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a short message asks for an answer at once (srd-protocol 7.5): somebody waits for it,
-/// and the remote takes longer than it would with the usual delay.
-fn hurries(flow: &Flow, piece: &Piece) -> bool {
+/// Whether a short message asks for an answer at once (srd-protocol 7.5): the remote takes longer
+/// than it would with the usual delay, and somebody waits for this message, or the window has no
+/// room for what comes next.
+#[inline]
+fn hurries(flow: &Flow, piece: &Piece, packet_bytes: u16) -> bool {
+    let Flow { sender, queue, .. } = flow;
     let Piece::Eager { slot } = *piece else {
         return false;
     };
-    let is_awaited = || {
-        flow.queue
-            .messages
-            .get(slot)
-            .is_some_and(|one| one.is_awaited)
+    let is_awaited = || queue.messages.get(slot).is_some_and(|one| one.is_awaited);
+    let is_last = || {
+        let both_bytes = u64::from(packet_bytes) + u64::from(flow.identity.size.in_use_bytes());
+        sender.in_flight_bytes + both_bytes > sender.window.cwnd_bytes()
     };
-    flow.sender.round_trip.answers_late() && is_awaited()
+    sender.round_trip.answers_late() && (is_awaited() || is_last())
 }

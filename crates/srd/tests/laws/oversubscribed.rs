@@ -2,9 +2,9 @@
 //! Processes that share processors: of those of one processor one runs at a time, and the others
 //! take nothing and answer nothing until it is their turn.
 
-use weft_srd::Statistics;
+use weft_srd::{Ecn, Statistics};
 
-use crate::pair::{MS, US, World, seeds};
+use crate::pair::{MS, US, World, config, seeds};
 use crate::recovery::acquainted;
 
 /// Between two calls of progress of the process that runs.
@@ -148,13 +148,18 @@ fn in_all_to_alls_hardly_an_acknowledgement_leaves_alone() {
 fn holding_back() -> World {
     let mut world = acquainted(1);
     world.wait_known = true;
+    hold_back(&mut world);
+    world
+}
+
+/// Makes two hosts such.
+fn hold_back(world: &mut World) {
     for token in 0..200 {
         world.post(0, 1, token, 500);
         world.run_for(2 * MS);
         world.post(1, 0, token, 500);
         world.run_for(MS);
     }
-    world
 }
 
 /// A long message leaves sooner where nothing is in flight.
@@ -186,6 +191,72 @@ fn who_waits_for_a_short_message_hears_soon_though_acknowledgements_are_held_bac
     assert!(held_ns > MS, "{held_ns} ns");
     let soon_ns = heard_after_ns(201, true);
     assert!(soon_ns < 200 * US, "{soon_ns} ns after {held_ns} ns");
+}
+
+/// What a remote that holds back acknowledgements says at once leaves the others as late as before.
+#[test]
+fn who_waits_for_each_message_hears_soon_of_nearly_all_and_sends_hardly_one_again() {
+    let mut world = holding_back();
+    let before = world.hosts[0].machine.inspect().statistics();
+    let remote = world.remote(0, 1);
+    let (count, mut late) = (400, 0);
+    for token in 1000..1000 + count {
+        world.post(0, 1, token, 500);
+        world.hosts[0].machine.at(remote).await_end(token);
+        world.run_for(200 * US);
+        late += u64::from(world.hosts[0].sent.last() != Some(&token));
+        world.run_for(2 * MS);
+        world.post(1, 0, token, 500);
+        world.run_for(MS);
+    }
+    let after = world.hosts[0].machine.inspect().statistics();
+    let again = after.retransmitted_count - before.retransmitted_count;
+    assert!(50 * again <= count, "{again} of {count} again");
+    assert!(50 * late <= count, "{late} of {count} late");
+}
+
+/// The receiver does not know that the window is full.
+#[test]
+fn a_small_window_does_not_wait_for_acknowledgements_that_are_held_back() {
+    let mut config = config();
+    config.pace.initial_cwnd_bytes = 3_000;
+    config.pace.cwnd_limit_bytes = 3_000;
+    let mut world = World::with(2, 1, config);
+    world.wait_known = true;
+    hold_back(&mut world);
+    for token in 1000..1040 {
+        world.post(0, 1, token, 1_100);
+    }
+    let took_ns = world.run_until_quiet(200 * MS);
+    assert!(took_ns < 5 * MS, "{took_ns} ns");
+}
+
+/// The sender must hear that something arrived before it can know that something did not.
+#[test]
+fn what_is_lost_is_soon_found_though_acknowledgements_are_held_back() {
+    let mut world = holding_back();
+    let mut is_first = true;
+    world.swallow = Box::new(move |from, _, _, _| from == 0 && std::mem::take(&mut is_first));
+    let count = world.hosts[1].got.len() + 2;
+    world.post(0, 1, 1000, 500);
+    world.run_for(5 * US);
+    world.post(0, 1, 1001, 500);
+    world.run_for(400 * US);
+    assert_eq!(world.hosts[1].got.len(), count, "both have come");
+}
+
+/// A queue is long now.
+#[test]
+fn marks_are_heard_of_soon_though_acknowledgements_are_held_back() {
+    for ecn in [Ecn::Ect0, Ecn::Ce] {
+        let mut world = holding_back();
+        world.remark = Box::new(move |from, _, sent| if from == 0 { ecn } else { sent });
+        let sent = world.hosts[0].sent.len() + 1;
+        world.post(0, 1, 1000, 500);
+        world.run_for(200 * US);
+        let is_heard = world.hosts[0].sent.len() == sent;
+        assert_eq!(is_heard, ecn == Ecn::Ce, "{ecn:?}");
+    }
 }
 
 /// What was learned from a remote that shares its processor is forgotten once it has one to itself.
