@@ -11,12 +11,11 @@ docs/figures/between-hosts.json. `make readme-hosts` calls it.
 
 Nothing is left out: where Weft is behind, the tables say so."""
 
-import json
 import pathlib
 import re
 import sys
 
-from readme_tables import Tables, filled, read, size_name, summary_of
+from readme_tables import Tables, filled, size_name, summary_of, words_of
 
 NAME = "readme-hosts.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -126,15 +125,10 @@ PAGES = ((ROOT / "README.md", short), (ROOT / "docs/between-nodes.md", full))
 
 
 def main(words):
-    tables = Tables(NAME, FIGURES, BEGIN, END)
-    if len(words) == 1 and words[0] != "--check":
-        tables.write_figures(figures_of(summary_of(pathlib.Path(words[0]), NAME)))
-    figures = read(FIGURES, NAME, "`make readme-hosts` writes it")
-    for page, text in PAGES:
-        tables.put(page, text(figures), words == ["--check"])
+    Tables(NAME, FIGURES, BEGIN, END).write(
+        words, lambda folder: figures_of(summary_of(folder, NAME)), PAGES,
+        "`make readme-hosts` writes it")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
-        sys.exit(__doc__)
-    main(sys.argv[1:])
+    main(words_of(__doc__))

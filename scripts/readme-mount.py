@@ -10,7 +10,6 @@ docs/figures/bucket-mount.json.
 
 Nothing is left out: where Weft is behind, the tables say so."""
 
-import json
 import os
 import pathlib
 import platform
@@ -18,7 +17,7 @@ import re
 import statistics
 import sys
 
-from readme_tables import Tables, filled, read
+from readme_tables import Tables, filled, read, words_of
 
 NAME = "readme-mount.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -147,15 +146,9 @@ PAGES = ((ROOT / "README.md", short), (ROOT / "docs/mount.md", full))
 
 
 def main(words):
-    tables = Tables(NAME, FIGURES, BEGIN, END)
-    if len(words) == 1 and words[0] != "--check":
-        tables.write_figures(figures_of(pathlib.Path(words[0])))
-    figures = read(FIGURES, NAME, "`scripts/readme-mount.py FOLDER` writes it")
-    for page, text in PAGES:
-        tables.put(page, text(figures), words == ["--check"])
+    Tables(NAME, FIGURES, BEGIN, END).write(
+        words, figures_of, PAGES, "`scripts/readme-mount.py FOLDER` writes it")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
-        sys.exit(__doc__)
-    main(sys.argv[1:])
+    main(words_of(__doc__))

@@ -77,3 +77,21 @@ class Tables(NamedTuple):
         elif new != page.read_text():
             sys.exit(f"{self.script}: the table of {page} is not that of {self.figures}; "
                      f"`scripts/{self.script}` writes it")
+
+    def write(self, words, measured, pages, hint):
+        """What the words of the command line ask for: new figures from the folder that they name,
+        and the text that each page's function makes of the figures; or `--check`. `measured` makes
+        figures of a folder, `hint` says who else writes the file of figures."""
+        if len(words) == 1 and words[0] != "--check":
+            self.write_figures(measured(pathlib.Path(words[0])))
+        figures = read(self.figures, self.script, hint)
+        for page, text in pages:
+            self.put(page, text(figures), words == ["--check"])
+
+
+def words_of(usage):
+    """The command line of a script that takes a folder, `--check` or nothing; ends with how it is
+    used where it is asked for that, or gets more."""
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        sys.exit(usage)
+    return sys.argv[1:]
