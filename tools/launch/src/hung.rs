@@ -45,8 +45,8 @@ impl Stuck {
             (ledger.running(), ledger.launcher_kills)
         };
         // A rank may need long to give back its memory, or waits inside the kernel.
-        let is_over = |&rank: &u32| signals::parent_and_start(rank).is_none();
-        if kills && running.iter().all(is_over) {
+        let lives = |&rank: &u32| signals::lives(rank);
+        if kills && !running.iter().any(lives) {
             return may_go_on(launcher).then_some(Self::Launcher);
         }
         waits_for_launcher(&running).map(Self::Ranks)
@@ -109,7 +109,7 @@ pub(crate) fn watch(launcher: u32, ledger: &Mutex<Ledger>, tell: impl FnOnce()) 
     let mut seen = Seen::default();
     loop {
         std::thread::sleep(BETWEEN_LOOKS);
-        if signals::parent_and_start(launcher).is_none() {
+        if !signals::lives(launcher) {
             return;
         }
         // A launcher may wait until somebody reads what the ranks have written.

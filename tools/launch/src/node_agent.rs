@@ -260,9 +260,7 @@ impl Job {
         entries
             .flatten()
             .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-            .filter(|&pid| {
-                pid != own && self.carries_mark(pid) && signals::parent_and_start(pid).is_some()
-            })
+            .filter(|&pid| pid != own && self.carries_mark(pid) && signals::lives(pid))
             .collect()
     }
 
@@ -418,7 +416,7 @@ ctypes.CDLL(None).pthread_exit(None)
             .spawn()
             .unwrap();
         let deadline = Instant::now() + Duration::from_secs(100);
-        let is_there = || signals::parent_and_start(child.id()).is_some();
+        let is_there = || signals::lives(child.id());
         while !file.exists() || is_there() {
             assert!(Instant::now() < deadline, "its first thread does not end");
             std::thread::yield_now();

@@ -183,6 +183,12 @@ pub fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
     Some((parent, fields.nth(17)?.parse().ok()?))
 }
 
+/// Whether a process is there and has not ended. A zombie has ended.
+#[must_use]
+pub(crate) fn lives(pid: u32) -> bool {
+    parent_and_start(pid).is_some()
+}
+
 /// Whether any process has begun to end and may hold files yet. The kernel takes its environment
 /// away before its files; from then on nobody can tell what job it was of.
 pub(crate) fn are_some_ending() -> bool {
