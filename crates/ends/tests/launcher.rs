@@ -48,6 +48,13 @@ fn word(socket: &UnixDatagram) -> (String, u32, i32) {
     )
 }
 
+/// The next word, which tells of the rank of this number: its process.
+fn process_of_rank(socket: &UnixDatagram, number: i32) -> u32 {
+    let (name, process, rank) = word(socket);
+    assert_eq!((name.as_str(), rank), ("rank", number));
+    process
+}
+
 #[test]
 fn ranks_and_their_ends_are_told_and_the_rank_has_no_library() {
     let name = format!("weft-test-ends-{}", std::process::id());
@@ -56,8 +63,7 @@ fn ranks_and_their_ends_are_told_and_the_rank_has_no_library() {
         &name,
         "OMPI_COMM_WORLD_RANK=3 /usr/bin/env -u LD_PRELOAD sh -c 'sh -c true; exit 7'; :",
     );
-    let (first, process, rank) = word(&socket);
-    assert_eq!((first.as_str(), rank), ("rank", 3));
+    let process = process_of_rank(&socket, 3);
     // Nothing of what the rank itself waits for comes in between.
     assert_eq!(word(&socket), ("ended".to_owned(), process, 7 << 8));
     assert!(shell.wait().expect("ended").success());
@@ -71,8 +77,7 @@ fn a_signal_is_told_before_it_ends_a_rank() {
         &name,
         "PMI_RANK=1 /usr/bin/env -u LD_PRELOAD sleep 1000 & read go; kill -KILL $!; wait; :",
     );
-    let (first, process, rank) = word(&socket);
-    assert_eq!((first.as_str(), rank), ("rank", 1));
+    let process = process_of_rank(&socket, 1);
     shell
         .stdin
         .take()
@@ -90,8 +95,7 @@ fn what_a_rank_with_the_library_starts_is_no_rank() {
     let name = format!("weft-test-spawned-{}", std::process::id());
     let socket = hear(&name);
     let mut shell = launcher(&name, "PMI_RANK=2 sh -c 'sh -c \"exit 3\"; exit 7'; :");
-    let (first, process, rank) = word(&socket);
-    assert_eq!((first.as_str(), rank), ("rank", 2));
+    let process = process_of_rank(&socket, 2);
     assert_eq!(word(&socket), ("ended".to_owned(), process, 7 << 8));
     assert!(shell.wait().expect("ended").success());
 }
