@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the ranks of this host end, as their launcher learns it: `libweft-ends.so`.
+//! What is preloaded into a launcher: `libweft-ends.so`. It tells how the ranks of this host end.
 //!
 //! - *Purpose*: launchers of MPIs pass on different exit codes, and some wait for ever when a rank
 //!   has failed. The process that starts the ranks is their parent, and so only it hears how each
@@ -7,7 +7,8 @@
 //! - *Used by*: `weft run`, which preloads it into the MPI's launcher. The launcher's own processes
 //!   inherit it, and /usr/bin/env, which then becomes the rank without it. No crate links to it.
 //!   Ranks that MPI_Comm_spawn starts have it, too; there it does what the C library does.
-//! - *Start at*: [`calls`], the functions that replace those of the C library.
+//!   On several hosts it tells nothing, and only keeps Intel's mpiexec from dying by SIGPIPE.
+//! - *Start at*: [`calls`], the functions that replace those of the C library, and [`writes`].
 //!
 //! A process with a launcher's variable of ranks says its number when the library is loaded. A
 //! launcher says which of its children have ended, and how, and which signals it sends. All words
@@ -16,3 +17,4 @@
 pub mod calls;
 pub mod pause;
 pub mod word;
+pub mod writes;

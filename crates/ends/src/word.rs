@@ -49,8 +49,7 @@ extern "C" fn at_load() {
     let Some(listener) = variable(VARIABLE).and_then(Listener::of) else {
         return;
     };
-    let number = NUMBERS.iter().find_map(|name| variable(name));
-    match number.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok()) {
+    match rank_number() {
         Some(number) => {
             // What the rank starts is no rank, though it inherits the number. A rank that was
             // started by MPI_Comm_spawn has this library.
@@ -60,6 +59,12 @@ extern "C" fn at_load() {
         }
         None => drop(LISTENER.set(listener)),
     }
+}
+
+/// The number of the rank that this process is, or that started it; `None` in a launcher.
+pub(crate) fn rank_number() -> Option<i32> {
+    let text = NUMBERS.iter().find_map(|name| variable(name))?;
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 /// Tells `weft run`; nothing where this is no launcher of its. Leaves errno as it is.
@@ -149,7 +154,7 @@ impl Listener {
 }
 
 /// What a variable held when the library was loaded.
-fn variable(name: &CStr) -> Option<&'static [u8]> {
+pub(crate) fn variable(name: &CStr) -> Option<&'static [u8]> {
     // SAFETY: the name ends with NUL. The value is the environment's, of which the program's start
     // keeps every byte; a launcher that sets this variable anew leaves the old bytes where they
     // are.

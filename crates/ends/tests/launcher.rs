@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The library in a launcher that is only a shell: what is told of ranks and their ends.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -119,4 +122,45 @@ fn a_launcher_whose_words_nobody_reads_is_held_up_once() {
 fn a_launcher_to_which_nobody_listens_does_its_work() {
     let mut shell = launcher("weft-test-nobody", "PMI_RANK=0 sh -c 'exit 5'; exit $?");
     assert_eq!(shell.wait().expect("ended").code(), Some(5));
+}
+
+/// This test is its own launcher: the same program, which knows by a variable that it is one.
+#[test]
+fn a_launcher_outlives_a_closed_connection_where_it_is_asked_for() {
+    const IS_LAUNCHER: &str = "WEFT_TEST_IS_LAUNCHER";
+    if std::env::var_os(IS_LAUNCHER).is_some() {
+        // SAFETY: no other thread of this process depends on what the signal does.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let (ours, theirs) = UnixStream::pair().expect("two ends");
+        let mut ours = File::from(OwnedFd::from(ours));
+        ours.write_all(b"while it is open").expect("written");
+        drop(theirs);
+        let error = ours.write(b"x").expect_err("closed");
+        assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+        let (reader, mut pipe) = std::io::pipe().expect("a pipe");
+        pipe.write_all(b"no socket").expect("written");
+        drop(reader);
+        return;
+    }
+    let ended = |variables: &[&str]| {
+        let this = std::env::current_exe().expect("this test");
+        Command::new(this)
+            .args([
+                "--exact",
+                "a_launcher_outlives_a_closed_connection_where_it_is_asked_for",
+            ])
+            .env(IS_LAUNCHER, "1")
+            .env("LD_PRELOAD", library())
+            .env_remove("OMPI_COMM_WORLD_RANK")
+            .env_remove("PMI_RANK")
+            .env_remove("PMIX_RANK")
+            .envs(variables.iter().map(|name| (name, "1")))
+            .status()
+            .expect("started")
+    };
+    let asked = "WEFT_LAUNCHER_WITHOUT_SIGPIPE";
+    assert!(ended(&[asked]).success());
+    assert_eq!(ended(&[]).signal(), Some(libc::SIGPIPE));
+    // As a rank of MPI_Comm_spawn.
+    assert_eq!(ended(&[asked, "PMI_RANK"]).signal(), Some(libc::SIGPIPE));
 }

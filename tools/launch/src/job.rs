@@ -18,6 +18,7 @@ use crate::dev_shm::plan::Plan;
 use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::inject_size;
+use crate::launcher_library::LauncherLibrary;
 use crate::machines::{self, Place, Room};
 use crate::mounts;
 use crate::mounts::holder::Holder;
@@ -30,8 +31,7 @@ use crate::remote_shell::RemoteShell;
 use crate::several_hosts::{self, Spread};
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
 use crate::{
-    cores, job_key, known_problems, leftovers, limits, preloads, provider, rank_ends, report,
-    sched_yield,
+    cores, job_key, known_problems, leftovers, limits, preloads, provider, report, sched_yield,
 };
 
 /// What a program of ours has to say against its arguments before it is started.
@@ -47,8 +47,8 @@ pub(crate) struct Job {
     pub shape: Shape,
     /// Ranks in all.
     pub ranks: u32,
-    /// What the launcher preloads to tell how ranks end.
-    pub ends: Option<PathBuf>,
+    /// What the launcher preloads.
+    pub launcher_library: Option<LauncherLibrary>,
     /// The named hosts that are one machine, if there are such.
     pub one_machine: Vec<String>,
     /// The socket for reports, the same name on each host.
@@ -152,20 +152,24 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
     sched_yield::leave_out(&mut libraries, rank, &shape);
-    // Of ranks on other hosts only the launcher knows, and a rank here may fail because one there
-    // did.
-    let tells_ends = !arguments.dry_run && spread.is_none();
-    let ends = tells_ends
-        .then(|| rank_ends::library(&program.path))
-        .flatten();
-    let only_launchers = ends.as_ref().map(|_| rank_ends::VARIABLE);
+    let of_launcher = || {
+        let several_hosts = spread.is_some();
+        LauncherLibrary::of(
+            &program.path,
+            mpi.family,
+            &arguments.transport,
+            several_hosts,
+        )
+    };
+    let launcher_library = (!arguments.dry_run).then(of_launcher).flatten();
+    let only_launchers = launcher_library.as_ref().map(LauncherLibrary::variables);
     let inherited = preload::inherited();
     preload::into_command(
         &mut launch,
         &libraries,
         rest.len(),
         inherited,
-        only_launchers,
+        &only_launchers.unwrap_or_default(),
     );
     let holder = match &mounts {
         Some(mounts) => mounts.begin(&mut launch, arguments.dry_run)?,
@@ -181,7 +185,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         launch,
         shape,
         ranks,
-        ends,
+        launcher_library,
         one_machine,
         report_name,
         mark,

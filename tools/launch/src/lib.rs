@@ -29,6 +29,7 @@
 //!   `bind` binds MPICH's ranks to cores. `command` is the complete command line, run or printed
 //!   (`--dry-run`).
 //! - Preloaded libraries: `preloads` lists them, `preload` puts them into the ranks alone.
+//!   `launcher_library` is the one that the launcher gets.
 //!   `heap` is for `--heap`, `sched_yield` for `--yield`, `collectives` for `--collectives`.
 //! - What a job gets of its own: `dev_shm` (`--shm-size`), `mounts` (`--mount`), and `job_key`, the
 //!   secret that its processes on several hosts share.
@@ -88,6 +89,7 @@ mod inject_size;
 mod job;
 pub mod job_key;
 mod known_problems;
+mod launcher_library;
 mod launcher_options;
 mod launcher_process;
 pub mod leftovers;
@@ -136,8 +138,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::process::Command;
 
 use arguments::Arguments;
 use fault::Fault;
@@ -146,7 +146,6 @@ use job::Job;
 use leftovers::Leftovers;
 use node_agents::NodeAgents;
 use outcome::{Record, Usage};
-use rank_ends::Listener;
 use report::{Collector, Report, Summary};
 use retries::{Attempt, Between};
 use sessions::Sessions;
@@ -318,14 +317,6 @@ struct Ended {
     unpublished: Vec<String>,
 }
 
-/// Hears how the ranks of this launcher end.
-fn listener(launcher: &mut Command, library: &Path) -> Result<Listener, Fault> {
-    let listener =
-        Listener::open().map_err(Fault::system("opening the socket for how ranks end"))?;
-    rank_ends::into_launcher(launcher, library, &listener);
-    Ok(listener)
-}
-
 /// The job from start to end.
 fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
     let mut command = job.launch.command();
@@ -358,10 +349,12 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
         spared.push(holder.pid());
         elsewhere.spared.push(holder.pid());
     }
-    let ends = job.ends.as_deref();
-    let ranks = ends
-        .map(|library| listener(&mut command, library))
-        .transpose()?;
+    let ranks = match &job.launcher_library {
+        Some(library) => library
+            .add(&mut command)
+            .map_err(Fault::system("opening the socket for how ranks end"))?,
+        None => None,
+    };
     let family = job.chosen.installation.family;
     let leftovers = Leftovers::note(&leftovers::prefixes(family));
     let limits = Limits {

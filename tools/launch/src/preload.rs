@@ -161,16 +161,16 @@ pub fn add(rank: &mut Environment, libraries: &[Library], inherited: Option<OsSt
 
 /// Has the ranks of a composed command load the libraries, after what they would preload anyway.
 /// The command ends with the program and `argument_count` arguments; `inherited` is LD_PRELOAD of
-/// this process. With `only_launchers` the launcher gets a library of its own and this variable
-/// with it, and the ranks are to have neither.
+/// this process. With `only_launchers` the launcher gets a library of its own and these
+/// variables with it, and the ranks are to have none of them.
 pub fn into_command(
     launch: &mut Launch,
     libraries: &[Library],
     argument_count: usize,
     inherited: Option<OsString>,
-    only_launchers: Option<&str>,
+    only_launchers: &[&str],
 ) {
-    if libraries.is_empty() && only_launchers.is_none() {
+    if libraries.is_empty() && only_launchers.is_empty() {
         return;
     }
     let program_at = launch.arguments.len() - argument_count - 1;
@@ -184,13 +184,12 @@ pub fn into_command(
         }
         inherited => add(&mut rank, libraries, inherited),
     }
-    let unset = only_launchers.into_iter().flat_map(|variable| {
-        // Where nothing is set for the ranks, what the launcher has must go.
-        let preload = rank.value(PRELOAD).is_none().then_some(PRELOAD);
-        let names = std::iter::once(variable).chain(preload);
-        names.flat_map(|name| ["-u".into(), OsString::from(name)])
-    });
-    let unset: Vec<OsString> = unset.collect();
+    // Where nothing is set for the ranks, what the launcher has must go.
+    let goes = !only_launchers.is_empty() && rank.value(PRELOAD).is_none();
+    let names = only_launchers.iter().copied();
+    let unset = names
+        .chain(goes.then_some(PRELOAD))
+        .flat_map(|name| ["-u".into(), OsString::from(name)]);
     let words = rank.set.into_iter().map(|(name, value)| {
         let mut word = OsString::from(name);
         word.push("=");
@@ -238,7 +237,7 @@ mod tests {
         ] {
             let mut launch = launch(set);
             let one = [library("/w/h.so", None)];
-            into_command(&mut launch, &one, 1, inherited.map(OsString::from), None);
+            into_command(&mut launch, &one, 1, inherited.map(OsString::from), &[]);
             assert_eq!(
                 launch.arguments,
                 ["-n", "2", "/usr/bin/env", word, "./a", "x"]
@@ -253,7 +252,7 @@ mod tests {
             library("/w/h.so", Some(("WEFT_HEAP", "auto"))),
             library("/w/y.so", None),
         ];
-        into_command(&mut told, &both, 1, None, None);
+        into_command(&mut told, &both, 1, None, &[]);
         assert_eq!(
             told.arguments[2..5],
             [
@@ -263,7 +262,7 @@ mod tests {
             ]
         );
         let mut same = launch(&[]);
-        into_command(&mut same, &[], 1, Some("/i.so".into()), None);
+        into_command(&mut same, &[], 1, Some("/i.so".into()), &[]);
         assert_eq!(same.arguments, launch(&[]).arguments);
     }
 
@@ -272,7 +271,7 @@ mod tests {
         let words = |set: &[(&str, &str)], libraries: &[Library], inherited: Option<&str>| {
             let mut launch = launch(set);
             let inherited = inherited.map(OsString::from);
-            into_command(&mut launch, libraries, 1, inherited, Some("ENDS"));
+            into_command(&mut launch, libraries, 1, inherited, &["ENDS"]);
             let between = launch.arguments[3..launch.arguments.len() - 2].iter();
             let words: Vec<_> = between.map(|word| word.to_str().unwrap()).collect();
             words.join(" ")

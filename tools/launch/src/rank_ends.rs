@@ -6,55 +6,23 @@
 //! the socket can be seen by every user of this host, so each word begins with a secret, which is
 //! in the environment of the job's processes alone.
 
-use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::rank_ledger::{Ledger, Word};
+use crate::report;
 use crate::unreaped::Unreaped;
-use crate::{preload, provider, report};
 
-/// The library, beside the provider.
-const LIBRARY: &str = "libweft-ends.so";
 /// The variable that names the socket and the secret to it.
 pub const VARIABLE: &str = "WEFT_RANK_ENDS";
 /// No word is longer. Chosen: 24 letters of the secret and three short words.
 const LONGEST_BYTES: usize = 128;
 /// The word by which this process ends the listening.
 const OVER: &str = "over";
-
-/// The library, if it is there, the loader can take it, and env(1) can keep it from the ranks of
-/// this program: it would take a name with `=` for a variable.
-#[must_use]
-pub fn library(program: &Path) -> Option<PathBuf> {
-    if program.as_os_str().as_bytes().contains(&b'=') {
-        return None;
-    }
-    let path = provider::find_for_this_process().ok()?.join(LIBRARY);
-    (path.is_file() && preload::can_be_named(&path)).then_some(path)
-}
-
-/// Has a launcher preload the library, after what it preloads anyway.
-pub fn into_launcher(command: &mut Command, library: &Path, listener: &Listener) {
-    let set = command
-        .get_envs()
-        .find(|(name, _)| *name == preload::PRELOAD)
-        .map(|(_, value)| value.map(OsString::from));
-    let mut list = set.unwrap_or_else(preload::inherited).unwrap_or_default();
-    if !list.is_empty() {
-        list.push(":");
-    }
-    list.push(library);
-    command.env(preload::PRELOAD, list);
-    command.env(VARIABLE, listener.value());
-}
 
 /// Hears the words of one job.
 #[derive(Debug)]
@@ -80,7 +48,8 @@ impl Listener {
         })
     }
 
-    fn value(&self) -> String {
+    /// The value of [`VARIABLE`].
+    pub fn value(&self) -> String {
         format!("{}:{}", self.name, self.secret)
     }
 
@@ -216,19 +185,5 @@ mod tests {
         say(format!("{secret} ended 71 1792"));
         let first = ends.finish().first.unwrap();
         assert_eq!((first.rank, first.exit_code()), (1, 7));
-    }
-
-    #[test]
-    fn a_launcher_preloads_the_library_after_its_own() {
-        let listener = Listener::open().unwrap();
-        let mut command = Command::new("true");
-        command.env(preload::PRELOAD, "/a.so");
-        into_launcher(&mut command, Path::new("/b.so"), &listener);
-        let of = |name: &str| {
-            let mut all = command.get_envs();
-            all.find(|(set, _)| *set == name).unwrap().1.unwrap()
-        };
-        assert_eq!(of(preload::PRELOAD), "/a.so:/b.so");
-        assert_eq!(of(VARIABLE), listener.value().as_str());
     }
 }
