@@ -51,6 +51,10 @@ no_namespaces() {
     unshare -U -r sh -c 'echo 0 >/proc/sys/user/max_user_namespaces &&
         exec setpriv --bounding-set -all "$@"' - "$@"
 }
+# A rank that waits for the other one: only ranks that live at the same time know of each other.
+# shellcheck disable=SC2016 # the ranks' shell expands
+together=(sh -c 'touch "$0-$$"; until [ "$(ls "$0"-* | wc -l)" = 2 ]; do sleep 0.05; done'
+    "$work/together")
 name='where user namespaces are used up, the refusal says the limit and the remedy'
 if no_namespaces true 2>"$work/out"; then
     ends 1 'user.max_user_namespaces is 0; as root: sysctl user.max_user_namespaces=' \
@@ -61,7 +65,7 @@ if no_namespaces true 2>"$work/out"; then
         ends 1 'user.max_user_namespaces is 0' no_namespaces "$(launcher_of "$any")" -n 2 \
             "$WEFT" exec --mpi "$any" --shm-size 96m -- true &&
         ends 0 'The job goes on' no_namespaces "$(launcher_of "$any")" -n 2 \
-            "$WEFT" exec --mpi "$any" --shm-size try:96m -- sleep 3 &&
+            "$WEFT" exec --mpi "$any" --shm-size try:96m -- "${together[@]}" &&
         [ "$(grep -c 'The job goes on' "$work/out")" = 1 ]
     report $? "$name"
 else
@@ -89,7 +93,7 @@ meet one &
 first=$!
 meet two &
 second=$!
-wait_for 30 began one >"$work/out" && wait_for 30 began two >"$work/out"
+wait_for 100 began one >"$work/out" && wait_for 100 began two >"$work/out"
 touch "$work/user/go"
 wait "$first" "$second"
 cat "$work"/out-* >"$work/out"
@@ -99,9 +103,11 @@ cat "$work"/out-* >"$work/out"
 report $? "$name"
 
 name='ranks of one host that ask for two sizes are told'
+# Who was first stays until the other one has said so.
 # shellcheck disable=SC2016 # the ranks' shell expands
 ends 1 'another rank of this host has asked for 9' mpirun user "$any" 2 sh -c \
-    'exec "$0" exec --mpi "$1" --shm-size "9${PMI_RANK:-$PMIX_RANK}m" -- sleep 1' "$WEFT" "$any"
+    'exec "$0" exec --mpi "$1" --shm-size "9${PMI_RANK:-$PMIX_RANK}m" -- \
+        sh -c "until grep -q another \"\$0\"; do sleep 0.05; done" "$2"' "$WEFT" "$any" "$work/out"
 report $? "$name"
 
 keeper() { strangers | awk '/dev-shm keep/ { print $1 }'; }
@@ -111,14 +117,14 @@ long_job() { # long_job SECONDS: two ranks that sleep
     mpirun user "$any" 2 "$WEFT" exec --mpi "$any" --shm-size 96m -- \
         sh -c "sleep $1; df --output=size -m /dev/shm" >"$work/long" 2>&1 &
     job=$!
-    wait_for 30 both_sleep "$1" >"$work/out"
+    wait_for 100 both_sleep "$1" >"$work/out"
 }
 kill_all() { # kill_all PID...
     for pid in "$@"; do kill -9 "$pid" 2>>"$work/out"; done
 }
 without_keeper() {
-    long_job 1.5
-    kill_all $(keeper)
+    long_job 63
+    kill_all $(keeper) $(sleepers 63) # a rank then goes on to df
     wait "$job"
     [ "$(grep -c '^ *96' "$work/long")" = 2 ] && tidy >>"$work/out" 2>&1
 }
@@ -131,7 +137,7 @@ without_ranks() {
 without_launcher() { # its ranks end with it, or by hand
     run_df --mpi "$any" --shm-size 96m -n 2 sleep 62 >"$work/out" 2>&1 &
     job=$!
-    wait_for 30 both_sleep 62 >"$work/out"
+    wait_for 100 both_sleep 62 >"$work/out"
     kill_all $(strangers | awk '{ print $1 }')
     wait "$job"
     tidy >>"$work/out" 2>&1
