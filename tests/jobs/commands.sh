@@ -23,7 +23,9 @@ submit "${plain[@]}" -- "$work/well" && first=$id &&
     ends 1 'can never begin' weft wait "$id" && ends 0 '' weft cancel "$id"
 report $? 'a job waits for another; one that can never begin is not waited for'
 
+# RUNNING is also a job whose script has not begun, and so has no record.
 submit "${plain[@]}" -- "$work/slow" && running=$id && wait_for 100 wait_state "$id" RUNNING &&
+    wait_for 100 grep -qs begun "slurm-$id.out" &&
     submit "${plain[@]}" --hold -- "$work/slow" && wait_state "$id" PENDING &&
     ends 1 'has not begun' weft cancel --signal USR1 "$id" &&
     ends 0 '' weft cancel --wait "$id" "$running" &&

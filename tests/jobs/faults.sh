@@ -48,8 +48,13 @@ report $? 'a drained node finishes its job, and takes the next one when it is ba
 # 60 seconds.
 waiting=
 script slow-through 'echo "begun $$"' "until [ -e $work/back ]; do sleep 0.1; done" 'exit 6'
-on n2 slow-through && { weft wait "$id" >"$work/waited" 2>&1 & } && waiting=$! && sleep 1 &&
-    slurm_kill controller TERM && ends 1 'controller' weft jobs "$id" &&
+# Only who has had an answer waits through it.
+mkdir "$work/answered"
+script answered/squeue "$slurm/squeue \"\$@\" || exit" "touch $work/was-answered"
+on n2 slow-through &&
+    { PATH=$work/answered:$PATH weft wait "$id" >"$work/waited" 2>&1 & } && waiting=$! &&
+    wait_for 100 test -e "$work/was-answered" && slurm_kill controller TERM &&
+    ends 1 'controller' weft jobs "$id" &&
     wait_for 100 grep -q 'until it is back' "$work/waited"
 status=$?
 [ -n "${SLURM_PROCESSES[controller]:-}" ] || slurm_controller

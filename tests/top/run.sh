@@ -87,7 +87,7 @@ check 'a reader that leaves early is no failure' pipe
     -m 1048576:1048576 -i 100000000 >"$work/both" 2>&1 &
 both=$!
 bidirectional() {
-    for _ in $(seq 100); do
+    for _ in $(seq 400); do
         "$WEFT" info >"$work/info"
         grep -q '1M to .* bidirectional by' "$work/info" && break
         sleep 0.1
