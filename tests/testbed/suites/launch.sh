@@ -12,7 +12,8 @@ launched() {
 }
 
 ranks_are_where_they_were_asked_for() {
-    # Open MPI 5's launcher hangs once in some 150 jobs whose programs end at once.
+    # Open MPI 5's launcher hangs once in some 150 jobs whose programs end at once (docs/run.md).
+    # Here, and in the cases below, they take a moment.
     local mpi=$1 where=(sh -c 'hostname; sleep 0.2')
     launched a0,b1 "$mpi" --ppn 2 -- "${where[@]}" >"$WORK/out" || return 1
     sort "$WORK/out" | paste -sd ' ' | tee "$WORK/found"
@@ -123,7 +124,7 @@ a_bound_rank_may_spawn() {
 
 codes_come_back() {
     local code
-    launched a0,b1 "$1" -n 2 -- sh -c 'exit 7'
+    launched a0,b1 "$1" -n 2 -- sh -c 'sleep 0.2; exit 7'
     code=$?
     [ "$code" = 7 ] || { echo "exit code $code instead of 7"; return 1; }
 }
@@ -200,8 +201,8 @@ who_ignores_the_end_is_killed() {
 
 # The hosts of the testbed are one machine, and each has some of its processors.
 one_machine_binds_nobody_to_a_core_of_another() {
-    launched a0,b1 "$1" --bind auto -n 2 -- sh -c 'grep Cpus_allowed_list /proc/self/status' \
-        >"$WORK/out" || return 1
+    launched a0,b1 "$1" --bind auto -n 2 -- \
+        sh -c 'grep Cpus_allowed_list /proc/self/status; sleep 0.2' >"$WORK/out" || return 1
     cat "$WORK/out"
     [ "$(nproc)" = 1 ] || [ "$(sort -u "$WORK/out" | wc -l)" = 2 ] ||
         { echo 'both ranks have the same core'; return 1; }
