@@ -40,7 +40,7 @@ killed_between() {
     program=$(program_for "$mpi" "$ROOT/tests/collectives/killed.c") || return
     [ "$list" = a0:2,b1:1 ] || last=3
     rm -f "$log" "$log.known"
-    between "$list" 30 "$mpi" "$program" "$call" inside "$log" at-once >"$WORK/killed" 2>&1
+    between "$list" 100 "$mpi" "$program" "$call" inside "$log" at-once >"$WORK/killed" 2>&1
     status=$?
     cat "$WORK/killed" "$log"
     echo "exit code $status"
@@ -68,10 +68,10 @@ collectives_suite() {
     mpi_is_here mpich 'collectives: killed ranks between hosts, mpich' ||
         { remove_testbeds; return; }
     for call in barrier bcast allreduce; do
-        run_case "collectives: a rank that is killed in $call ends the job, mpich" 40 \
+        run_case "collectives: a rank that is killed in $call ends the job, mpich" 110 \
             killed_between mpich a0:2,b1:2 "$call"
     done
-    run_case "collectives: a leader that is killed in allreduce ends the job, mpich" 40 \
+    run_case "collectives: a leader that is killed in allreduce ends the job, mpich" 110 \
         killed_between mpich a0:2,b1:1 allreduce
     remove_testbeds
 }

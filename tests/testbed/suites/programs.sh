@@ -75,10 +75,10 @@ no_key_says_what_to_do() {
     local words='another host.*weft run.*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1'
     local runner status host
     : >"$WORK/no-key"
-    FI_WEFT_TRUST_NETWORK=0 job a0,b1 20 "$1" --ppn 1 -- \
+    FI_WEFT_TRUST_NETWORK=0 job a0,b1 60 "$1" --ppn 1 -- \
         "$WEFT" bench latency -m 8:8 -i 3 -x 1 >"$WORK/no-key" 2>&1 &
     runner=$!
-    waits_for "$WORK/no-key" "$words" 1 20
+    waits_for "$WORK/no-key" "$words" 1 50
     for _ in $(seq 30); do
         kill -0 "$runner" 2>/dev/null || break
         sleep 0.1
