@@ -15,6 +15,7 @@ mod fake;
 #[path = "run/spec.rs"]
 mod spec;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fake::{Fake, signal, wait_for};
@@ -120,8 +121,13 @@ fn who_ignores_the_end_is_killed_after_the_grace_period() {
     });
 }
 
+/// A job that must have begun by its time limit does not run beside ranks that take every
+/// processor.
+static PROCESSORS: Mutex<()> = Mutex::new(());
+
 #[test]
 fn the_time_limit_holds_where_ranks_take_every_processor_and_ignore_all_signals() {
+    let _all = PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
     let fake = Fake::new();
     let script = format!(
         "trap '' INT TERM HUP; for i in $(seq 64); do setsid sh -c 'trap \"\" INT TERM HUP
@@ -145,6 +151,7 @@ fn the_time_limit_holds_where_ranks_take_every_processor_and_ignore_all_signals(
 
 #[test]
 fn the_time_limit_ends_a_job_that_ignores_term_and_what_it_started() {
+    let _share = PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
     let fake = Fake::new();
     // The rank leaves the launcher's process group, as the ranks of real launchers do.
     let script = format!(
