@@ -36,7 +36,8 @@ pub(crate) struct Silence {
     pub(crate) unanswered_ns: Instant,
     /// Retransmissions and probes since the remote was heard, or since we were away.
     pub(crate) tried_count: u32,
-    /// We were away since the remote was heard, and that time was not counted as silence.
+    /// We were away since the remote was heard or said that it lives, and that time was not counted
+    /// as silence.
     excused: bool,
     /// When the last probe asked the remote for something, and how many such probes were sent since
     /// credit or limit last grew.
@@ -91,6 +92,7 @@ impl Silence {
         if self.unanswered_ns != Instant::NEVER && asked_ns > self.unanswered_ns {
             self.unanswered_ns = asked_ns;
             self.vouched_ns = Instant::NEVER;
+            self.excused = false;
         }
     }
 
@@ -188,8 +190,9 @@ impl Silence {
     }
 
     /// Something was due `late_ns` ago. Of a process that was stopped meanwhile that time is no
-    /// silence of the remote, which may have been stopped too. Once until something is heard, since
-    /// a process that only looks in now and then is late each time (srd-protocol 13.1).
+    /// silence of the remote, which may have been stopped too. Once until something is heard or
+    /// the remote says that it lives, since a process that only looks in now and then is late each
+    /// time (srd-protocol 13.1).
     pub(crate) fn excuse(&mut self, now_ns: Instant, late_ns: Nanos, dead_after_ns: Nanos) {
         if self.excused
             || self.unanswered_ns == Instant::NEVER

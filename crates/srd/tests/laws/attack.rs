@@ -175,6 +175,29 @@ fn who_answers_heartbeats_is_waited_for_and_an_answer_that_is_played_back_keeps_
     assert_eq!(world.hosts[0].failed, [(2, Failure::Lost)]);
 }
 
+/// As where a batch system suspends a job again and again, of which one process computes.
+#[test]
+fn who_answers_heartbeats_is_asked_again_however_often_both_were_stopped() {
+    let mut world = world(2, 6);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(SECOND);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.post(0, 1, 2, 100);
+    for _ in 0..4 {
+        world.run_for(SECOND);
+        let answer = alive(&world, world.now - 100 * MS);
+        tell_alive(&mut world, &answer);
+        world.run_for(SECOND);
+        world.hosts[0].away_until = world.now + 20 * SECOND;
+        world.run_for(20 * SECOND);
+    }
+    world.run_for(SECOND);
+    assert_eq!(world.hosts[0].failed, []);
+    // Who says nothing any more is found dead, however often he was away before.
+    world.run_for(5 * SECOND);
+    assert_eq!(world.hosts[0].failed, [(2, Failure::Lost)]);
+}
+
 #[test]
 fn a_silent_remote_is_asked_at_its_heartbeat_port_some_times() {
     let mut world = world(2, 7);
