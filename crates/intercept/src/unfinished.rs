@@ -7,7 +7,8 @@
 //! the job with the code that the rank names. So this library sends what MPI_Abort sends, once the
 //! rank has ended: nothing that it wrote is lost.
 //!
-//! Intel's Hydra always ends such a job with 255, and is left alone. Other launchers tell the exit code by themselves.
+//! Intel's Hydra always ends such a job with 255, and is left alone. Other launchers
+//! tell the exit code by themselves.
 //!
 //! The loader calls [`AT_LOAD`]. Source: PMI-1, "abort", and the variables of a rank, as MPICH
 //! 5.0.2 (src/pm/hydra) has them.
