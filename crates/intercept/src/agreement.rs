@@ -6,7 +6,6 @@
 //! Only ranks of the program that `weft run` started take part, since only those are known to have
 //! this library: others would not answer.
 
-use std::env;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -22,6 +21,7 @@ use weft_os::process_id::ProcessId;
 use weft_os::region_file::{create_memfd, may_be_mapped};
 
 use crate::across::{self, Across, Place};
+use crate::asked::Asked;
 use crate::functions::Handle;
 use crate::in_place_tries::InPlaceTries;
 use crate::leaders::Leaders;
@@ -32,32 +32,6 @@ use crate::reach::{self, Memories};
 use crate::request_communicator::RequestCommunicator;
 use crate::served::Served;
 use crate::waiting::Waiting;
-
-/// The variable that says who is to serve, `auto` or `weft`, and behind a colon how many ranks have
-/// this library: all of the job's.
-const ASKED: &str = "WEFT_COLLECTIVES";
-
-/// What [`ASKED`] says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Asked {
-    /// Also where the MPI would be as quick.
-    always: bool,
-    ranks: usize,
-}
-
-impl Asked {
-    fn of(text: &str) -> Option<Self> {
-        let (who, ranks) = text.split_once(':')?;
-        Some(Self {
-            always: match who {
-                "weft" => true,
-                "auto" => false,
-                _ => return None,
-            },
-            ranks: ranks.parse().ok()?,
-        })
-    }
-}
 
 /// Words of a [`Card`].
 const CARD_WORDS: usize = 13;
@@ -241,7 +215,7 @@ fn standing(mpi: &Mpi, communicator: Handle) -> Option<Standing> {
     let ranks = number(mpi.functions.size, communicator)?;
     let rank = number(mpi.functions.rank, communicator)?;
     let world = number(mpi.functions.size, mpi.communicators.world)?;
-    let asked = Asked::of(&env::var(ASKED).ok()?)?;
+    let asked = Asked::at_start()?;
     let may_be = (2..=RANK_LIMIT).contains(&ranks) && asked.ranks == world;
     (may_be && is_of_world(mpi, communicator, ranks)).then_some(Standing {
         communicator,
@@ -449,16 +423,6 @@ fn agree_on(mpi: &Mpi, communicator: Handle, can: Can) -> Can {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn who_is_to_serve_and_how_many_ranks_there_are_is_read() {
-        let asked = |always, ranks| Some(Asked { always, ranks });
-        assert_eq!(Asked::of("auto:4"), asked(false, 4));
-        assert_eq!(Asked::of("weft:512"), asked(true, 512));
-        for text in ["", "4", "mpi:4", "auto:", "auto:-1"] {
-            assert_eq!(Asked::of(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn a_card_says_what_it_was_told() {

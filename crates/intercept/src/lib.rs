@@ -39,9 +39,11 @@
 //! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
 //!   `weft top`; [`shared_count`]: a number that threads share.
+//! - [`asked`]: who is to serve, as the launcher said.
 
 pub mod across;
 pub mod agreement;
+pub mod asked;
 pub mod buffers;
 pub mod calls;
 pub mod communicators;
