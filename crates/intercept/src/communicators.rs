@@ -181,7 +181,9 @@ fn find(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
 #[cold]
 fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
     // MPI_COMM_SELF has one rank, and our attribute already: to set it again would be to delete it.
-    if handle == mpi.communicators.null || handle == mpi.communicators.own {
+    // A session's communicator may outlive MPI_COMM_WORLD (11.3), which agreement asks.
+    if handle == mpi.communicators.null || handle == mpi.communicators.own || driver::has_stopped()
+    {
         return None;
     }
     let key = (*KEY.get_or_init(|| make_key(mpi)))?;
@@ -202,7 +204,11 @@ fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
 
 /// Makes the key, and sees to the end.
 fn make_key(mpi: &'static Mpi) -> Option<c_int> {
-    let (mut key, nothing) = (0, std::ptr::null_mut());
+    let (mut key, mut has_ended, nothing) = (0, 0, std::ptr::null_mut());
+    // SAFETY: a place of ours.
+    if unsafe { (mpi.functions.finalized)(&mut has_ended) } != 0 || has_ended != 0 {
+        return None;
+    }
     // SAFETY: functions of the standard's types, which live as long as the process.
     let code = unsafe { (mpi.functions.create_key)(never_copied, freed, &mut key, nothing) };
     let set = |key| {

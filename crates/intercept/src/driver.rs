@@ -76,6 +76,11 @@ pub fn stop() {
     ENDED.get_or_init(|| ());
 }
 
+/// Whether the MPI ends, or has ended.
+pub fn has_stopped() -> bool {
+    ENDED.get().is_some()
+}
+
 fn stop_in_child(_: usize) {
     IS_CHILD.get_or_init(|| ());
 }

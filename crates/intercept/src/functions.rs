@@ -48,8 +48,6 @@ macro_rules! functions {
 }
 
 functions! {
-    /// MPI_Initialized.
-    initialized = c"PMPI_Initialized": fn(*mut c_int);
     /// MPI_Query_thread.
     thread_level = c"PMPI_Query_thread": fn(*mut c_int);
     /// MPI_Finalized.

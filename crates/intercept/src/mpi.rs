@@ -40,22 +40,46 @@ pub struct Predefined {
 
 static MPI: OnceLock<Option<Mpi>> = OnceLock::new();
 
-/// The MPI of this process; `None` if it has none that Weft knows. Must be called after MPI_Init.
+/// The MPI of this process; `None` if it has none that Weft knows, and before MPI_Init: a program
+/// may have called collectives on a session's communicators by then (MPI 4.1, 11.3).
 #[inline]
 pub fn of_this_process() -> Option<&'static Mpi> {
+    match MPI.get() {
+        Some(found) => found.as_ref(),
+        None => find_once(),
+    }
+}
+
+#[cold]
+fn find_once() -> Option<&'static Mpi> {
+    static IS_INITIALIZED: OnceLock<Option<Ask>> = OnceLock::new();
+    let ask = (*IS_INITIALIZED.get_or_init(|| {
+        let found = function(c"PMPI_Initialized")?.as_ptr();
+        // SAFETY: this is the standard's type for that name.
+        Some(unsafe { std::mem::transmute::<*mut c_void, Ask>(found) })
+    }))?;
+    let mut initialized = 0;
+    // SAFETY: the place is ours to write; the standard allows the call at any time.
+    let code = unsafe { ask(&mut initialized) };
+    if code != 0 || initialized == 0 {
+        return None;
+    }
     MPI.get_or_init(find).as_ref()
+}
+
+/// Asks whether something is so.
+type Ask = unsafe extern "C" fn(*mut c_int) -> c_int;
+
+/// A function of the MPI's.
+fn function(name: &CStr) -> Option<NonNull<c_void>> {
+    let library = || Loaded::with(c"PMPI_Comm_size")?.function(name);
+    loaded::next_definition(name).or_else(library)
 }
 
 fn find() -> Option<Mpi> {
     let library = Loaded::with(c"PMPI_Comm_size");
-    let find = |name: &CStr| loaded::next_definition(name).or_else(|| library?.function(name));
-    let abi = interface(&find)?;
-    let functions = Functions::find(&find)?;
-    let mut initialized = 0;
-    // SAFETY: the place is ours to write; the standard allows the call at any time.
-    if unsafe { (functions.initialized)(&mut initialized) } != 0 || initialized == 0 {
-        return None;
-    }
+    let abi = interface(&function)?;
+    let functions = Functions::find(&function)?;
     let handle = |constant: Constant| match constant.place(abi) {
         Place::Number(number) => Some(number),
         // A program may hold the object itself (a copy relocation), and then the MPI uses that.
