@@ -19,6 +19,7 @@ use crate::agreement::{self, Agreed};
 use crate::calls::{Call, Calls};
 use crate::driver;
 use crate::functions::Handle;
+use crate::idle_request;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Outcome, Stop, code_of, say};
 use crate::published::{self, Slot};
@@ -272,6 +273,7 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         }
     }
     if is_end {
+        idle_request::end_all(mpi);
         lock(&EARLIER).tell();
     }
     0

@@ -34,8 +34,8 @@
 //! - [`datatypes`]: types; [`buffers`]: the data that they describe; [`parts`]: blocks with places
 //!   of their own.
 //! - [`limits`]: how long data may be; [`in_place_tries`]: whether they are read in place.
-//! - [`waiting`] makes the MPI's progress while a rank waits; [`liveness`] checks whether the
-//!   others live; [`yielding`] offers the processor to others.
+//! - [`waiting`] makes the MPI's progress while a rank waits, by an [`idle_request`]; [`liveness`]
+//!   checks whether the others live; [`yielding`] offers the processor to others.
 //! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
 //!   `weft top`; [`shared_count`]: a number that threads share.
@@ -52,6 +52,7 @@ pub mod driver;
 pub mod entries;
 pub mod exchange;
 pub mod functions;
+pub mod idle_request;
 pub mod in_place_tries;
 pub mod large;
 pub mod leaders;

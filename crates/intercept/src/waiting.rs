@@ -2,15 +2,13 @@
 //! What a rank does while it waits in a collective: drives the MPI's progress, so that others'
 //! messages to it go on; offers its processor to others; and looks whether a rank has died. Made by
 //! agreement, called by crates/collectives.
-//!
-//! Progress is driven by testing a request that never completes: a generalised one (MPI 4.1, 13.2),
-//! which takes part in no communication.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use weft_collectives::{Fault, Stopped, Wait};
 
 use crate::functions::{Functions, Handle};
+use crate::idle_request::IdleRequest;
 use crate::liveness::Liveness;
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
@@ -36,7 +34,7 @@ const SPINS_IN_VAIN: u32 = 100_000;
 pub struct Waiting {
     mpi: &'static Functions,
     status_ignore: usize,
-    request: Handle,
+    request: IdleRequest,
     liveness: Liveness,
     /// Ranks have to share processors.
     shares_cores: bool,
@@ -46,30 +44,13 @@ pub struct Waiting {
     pub ended: Option<usize>,
 }
 
-unsafe extern "C" fn query(_: *mut c_void, _: *mut c_void) -> c_int {
-    0
-}
-
-unsafe extern "C" fn free(_: *mut c_void) -> c_int {
-    0
-}
-
-unsafe extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
-    0
-}
-
 impl Waiting {
     /// For ranks of those processes. `None` if the MPI gives no request.
     pub fn new(mpi: &'static Mpi, liveness: Liveness, shares_cores: bool) -> Option<Self> {
-        let mut request = 0;
-        let nothing = std::ptr::null_mut();
-        // SAFETY: the functions have the standard's types, and take nothing.
-        let code =
-            unsafe { (mpi.functions.start_request)(query, free, cancel, nothing, &mut request) };
-        (code == 0).then(|| Self {
+        Some(Self {
             mpi: &mpi.functions,
             status_ignore: mpi.abi.status_ignore(),
-            request,
+            request: IdleRequest::take(mpi)?,
             liveness,
             shares_cores,
             yielding: Yielding::NEW,
@@ -86,12 +67,9 @@ impl Waiting {
     /// Has the MPI take what has come. Also called behind a barrier: a program may then ask once
     /// for what another rank did before it (MPI_Win_test, MPI_Iprobe), and an MPI whose own barrier
     /// takes such messages may look at them only after it has answered.
+    #[inline]
     pub fn progress(&mut self) {
-        let mut flag = 0;
-        let status = self.status_ignore as *mut c_void;
-        // SAFETY: our own request, which no other thread tests: a communicator has one call at a
-        // time.
-        unsafe { (self.mpi.test)(&mut self.request, &mut flag, status) };
+        self.request.progress();
     }
 
     /// Has the MPI complete requests, and waits for them as for the other ranks of the host.
@@ -137,18 +115,5 @@ impl Wait for Waiting {
             self.progress();
         }
         self.leave_to_others(spins)
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        let status = self.status_ignore as *mut c_void;
-        // SAFETY: our own request, completed once and waited for; the MPI still lives, since it
-        // calls us, or the program has just called it.
-        unsafe {
-            if (self.mpi.complete_request)(self.request) == 0 {
-                (self.mpi.wait)(&mut self.request, status);
-            }
-        }
     }
 }
