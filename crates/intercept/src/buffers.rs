@@ -114,6 +114,9 @@ impl Element {
         // SAFETY: the program's own type, and a place of ours.
         let code = unsafe { (mpi.functions.type_size)(kind, &mut size_bytes) };
         let size_bytes = usize::try_from(size_bytes).ok().filter(|_| code == 0);
+        if !is_committed(mpi, kind) {
+            return Err(Stop::Left);
+        }
         Ok(Self {
             kind,
             size_bytes: size_bytes.ok_or(Stop::Left)?,
@@ -144,7 +147,11 @@ impl Element {
     /// [`Stop::Left`] if they are for the MPI to refuse, or too long.
     #[inline]
     pub fn times(self, address: *mut c_void, count: i64) -> Result<Checked, Stop> {
-        let count = c_int::try_from(count).map_err(|_| Stop::Left)?;
+        let count = match self.size_bytes {
+            // Data without bytes; another rank may describe them by a count of 0.
+            0 if count > 0 => 0,
+            _ => c_int::try_from(count).map_err(|_| Stop::Left)?,
+        };
         let times = usize::try_from(count).map_err(|_| Stop::Left)?;
         let bytes = self.size_bytes.checked_mul(times).ok_or(Stop::Left)?;
         let is_there = !self.is_plain || bytes == 0 || !address.is_null();
@@ -159,6 +166,17 @@ impl Element {
             is_plain: self.is_plain,
         })
     }
+}
+
+/// Whether the MPI packs data of a type of the program's, which it may refuse (MPI 4.1, 5.1.9).
+fn is_committed(mpi: &Mpi, kind: Handle) -> bool {
+    let (mut at, given, mut room) = (0, [0u8; 1], [0u8; 1]);
+    // SAFETY: the program's own type, places of ours, and no elements.
+    let code = unsafe {
+        let (given, room) = (given.as_ptr().cast(), room.as_mut_ptr().cast());
+        (mpi.functions.pack)(given, 0, kind, room, 1, &mut at, mpi.quiet())
+    };
+    code == 0
 }
 
 /// Data that can be served.
@@ -285,7 +303,7 @@ impl Checked {
                 room.as_mut_ptr().cast(),
                 c_int::try_from(room.len()).unwrap_or(c_int::MAX),
                 &mut at,
-                mpi.communicators.own,
+                mpi.quiet(),
             )
         };
         succeeded(code)
@@ -336,7 +354,7 @@ impl Checked {
                 self.address,
                 self.count,
                 self.kind,
-                mpi.communicators.own,
+                mpi.quiet(),
             )
         };
         succeeded(code)
@@ -347,5 +365,28 @@ fn succeeded(code: c_int) -> Result<(), Stop> {
     match code {
         0 => Ok(()),
         code => Err(Stop::Code(code)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rank may describe data without bytes otherwise than the others do, and all must serve the
+    /// call.
+    #[test]
+    fn more_elements_without_bytes_than_an_int_counts_are_no_bytes() {
+        let element = |size_bytes| Element {
+            kind: 1,
+            size_bytes,
+            is_plain: false,
+        };
+        let bytes = |element: Element, count| {
+            let checked = element.times(std::ptr::null_mut(), count);
+            checked.map(|checked| checked.bytes)
+        };
+        assert_eq!(bytes(element(0), 1 << 32), Ok(0));
+        assert_eq!(bytes(element(0), -1), Err(Stop::Left));
+        assert_eq!(bytes(element(1), 1 << 32), Err(Stop::Left));
     }
 }

@@ -14,7 +14,7 @@ use crate::mpi::Mpi;
 use crate::outcome::Outcome;
 use crate::parts::Described;
 use crate::served::Served;
-use crate::shares::{given, given_in_place, or_refuse};
+use crate::shares::{check_other, given, given_in_place, or_refuse};
 
 /// MPI_Scatter: `send` describes one block; `None` leaves it to the MPI, here and below.
 ///
@@ -33,7 +33,11 @@ pub unsafe fn from_root(
         let block = if is_root { send } else { receive };
         let block_bytes = block.checked(mpi)?.bytes;
         if block_bytes == 0 {
-            return Ok(());
+            return if is_root {
+                check_other(mpi, receive)
+            } else {
+                Ok(())
+            };
         }
         let all = match is_root {
             true => Some(send.times(served.team.ranks())?.checked(mpi)?),
@@ -163,7 +167,7 @@ pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Opti
         let ranks = served.team.ranks();
         let block_bytes = receive.checked(mpi)?.bytes;
         if block_bytes == 0 {
-            return Ok(());
+            return check_other(mpi, send);
         }
         let all = receive.times(ranks)?.checked(mpi)?;
         let is_in_place = mpi.is_in_place(send.address());

@@ -74,6 +74,8 @@ functions! {
     set_attribute = c"PMPI_Comm_set_attr": fn(Handle, c_int, *mut c_void);
     /// MPI_Comm_call_errhandler.
     call_error_handler = c"PMPI_Comm_call_errhandler": fn(Handle, c_int);
+    /// MPI_Comm_set_errhandler.
+    set_error_handler = c"PMPI_Comm_set_errhandler": fn(Handle, Handle);
     /// MPI_Comm_split.
     split = c"PMPI_Comm_split": fn(Handle, c_int, c_int, *mut Handle);
     /// MPI_Comm_free.

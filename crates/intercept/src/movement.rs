@@ -17,7 +17,7 @@ use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::{Described, Parts};
 use crate::served::Served;
-use crate::shares::{given, given_in_place, or_refuse};
+use crate::shares::{check_other, given, given_in_place, or_refuse};
 
 /// MPI_Barrier; `None` leaves it to the MPI, here and below.
 ///
@@ -121,7 +121,7 @@ pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c
     serve(Call::Allgather, communicator, |mpi, served| {
         let block_bytes = receive.checked(mpi)?.bytes;
         if block_bytes == 0 {
-            return Ok(());
+            return check_other(mpi, send);
         }
         let all = receive.times(served.team.ranks())?.checked(mpi)?;
         if are_read_in_place(Call::Allgather, block_bytes, served) {
@@ -229,7 +229,11 @@ pub unsafe fn to_root(
         let block = if is_root { receive } else { send };
         let block_bytes = block.checked(mpi)?.bytes;
         if block_bytes == 0 {
-            return Ok(());
+            return if is_root {
+                check_other(mpi, send)
+            } else {
+                Ok(())
+            };
         }
         let all = match is_root {
             true => Some(receive.times(served.team.ranks())?.checked(mpi)?),

@@ -25,6 +25,10 @@ pub struct Mpi {
     pub datatypes: Datatypes,
     /// Its predefined communicators.
     pub communicators: Predefined,
+    /// MPI_ERRORS_RETURN.
+    errors_return: Handle,
+    /// See [`Mpi::quiet`].
+    quiet: OnceLock<Handle>,
 }
 
 /// Predefined communicators.
@@ -92,12 +96,15 @@ fn find() -> Option<Mpi> {
         own: handle(weft_mpi_abi::COMM_SELF)?,
         null: handle(weft_mpi_abi::COMM_NULL)?,
     };
+    let errors_return = handle(weft_mpi_abi::ERRORS_RETURN)?;
     let datatypes = Datatypes::ask(&handle, &functions)?;
     Some(Mpi {
         abi,
         functions,
         datatypes,
         communicators,
+        errors_return,
+        quiet: OnceLock::new(),
     })
 }
 
@@ -123,6 +130,25 @@ impl Mpi {
     #[inline]
     pub fn handle(&self, passed: usize) -> Handle {
         self.abi.handle(passed)
+    }
+
+    /// A communicator of this process alone, on which the MPI returns errors: no error handler of
+    /// the program's hears of what this library asks. MPI_COMM_SELF if the MPI
+    /// makes none. Not duplicated from that, which would copy the program's attributes. Made once,
+    /// and freed by MPI_Finalize.
+    pub fn quiet(&self) -> Handle {
+        *self.quiet.get_or_init(|| {
+            let (own, mut made) = (self.communicators.own, 0);
+            // SAFETY: a collective of this process alone, and a place and a communicator of ours.
+            unsafe {
+                if (self.functions.split)(own, 0, 0, &mut made) != 0 {
+                    return own;
+                }
+                let made = self.handle(made);
+                (self.functions.set_error_handler)(made, self.errors_return);
+                made
+            }
+        })
     }
 
     /// Number `at` of an array of handles.

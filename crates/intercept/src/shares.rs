@@ -5,7 +5,7 @@ use weft_collectives::Uneven;
 
 use crate::buffers::{Bytes, Data};
 use crate::mpi::Mpi;
-use crate::outcome::Stop;
+use crate::outcome::{Outcome, Stop};
 use crate::served::Served;
 
 /// What a rank gives; `None` if that lies in its other buffer.
@@ -22,6 +22,18 @@ pub unsafe fn given(mpi: &Mpi, send: Data, is_in_place: bool) -> Result<Option<B
     }
     // SAFETY: the caller's promise.
     unsafe { send.checked(mpi)?.read(mpi).map(Some) }
+}
+
+/// How a call without bytes ends, whose other buffer the MPI may refuse.
+///
+/// # Errors
+/// As [`Data::checked`].
+#[cold]
+pub fn check_other(mpi: &Mpi, other: Data) -> Outcome {
+    if mpi.is_in_place(other.address()) {
+        return Ok(());
+    }
+    other.checked(mpi).map(|_| ())
 }
 
 /// What a rank gives of plain data, `None` if that lies in its other buffer; of others, which would
