@@ -213,6 +213,23 @@ with_tool() {
     [ "$(count "$work/record" barrier weft)" = 4000 ]
 }
 
+# unusual MPI CASE RANKS: what few programs do (unusual.c).
+unusual() {
+    job "$3" "$1" -- "$work/unusual-$1" "$2" && grep -aq '^all is well$' "$work/out"
+}
+
+# unusual_cases MPI: not those that the MPI itself does not survive: Open MPI 4.1 has no sessions,
+# Open MPI 5 and Intel MPI 2021.18 end a program that begins one after MPI_Finalize, and Intel MPI
+# one whose session is there before MPI_Init.
+unusual_cases() {
+    echo environment freed refused
+    case $1 in
+    openmpi) echo early late ;;
+    mpich) echo early late later ;;
+    intel) echo late ;;
+    esac
+}
+
 is_there() {
     if [ "$1" = debian-openmpi ]; then
         command -v mpiexec.openmpi >/dev/null
@@ -263,7 +280,7 @@ for mpi in openmpi mpich intel debian-openmpi; do
     if ! is_there "$mpi" || ! build "$mpi" random || ! build "$mpi" killed ||
         ! build "$mpi" barriers || ! build "$mpi" program || ! build "$mpi" long ||
         ! build "$mpi" nonblocking || ! build "$mpi" lengths || ! build "$mpi" persistent ||
-        ! build "$mpi" uneven; then
+        ! build "$mpi" uneven || ! build "$mpi" unusual; then
         skip "random collectives, $mpi" "$mpi or an mpicc for it is not installed"
         continue
     fi
@@ -291,6 +308,10 @@ for mpi in openmpi mpich intel debian-openmpi; do
     for ranks in 5 7; do
         of_all_lengths "$mpi" $ranks
         report $? "calls that do not wait, of all lengths, $ranks ranks, $mpi, seed $seed"
+    done
+    for case in $(unusual_cases "$mpi"); do
+        unusual "$mpi" "$case" 2 && unusual "$mpi" "$case" 3
+        report $? "what few programs do: $case, $mpi"
     done
     of_own_lengths "$mpi"
     report $? "blocks with lengths of their own, of calls that wait and that do not, $mpi"

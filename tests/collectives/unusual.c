@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ * What few programs do around collectives, and the standard allows. For two ranks or more.
+ *
+ *   unusual CASE
+ *
+ * - environment: a rank clears its environment before its first collective.
+ * - early: a rank calls collectives on a session's communicator before MPI_Init.
+ * - late: a session's communicators are used after MPI_Finalize.
+ * - later: the session begins after MPI_Finalize, too.
+ * - freed: with MPI_THREAD_MULTIPLE, communicators are freed while messages are under way there.
+ * - refused: arguments that the MPI refuses, on a communicator that is served.
+ *
+ * Ends with `all is well`, says what is not, or says what the MPI does not have. */
+#define _GNU_SOURCE
+#include "own.h"
+#include <string.h>
+
+#if defined OMPI_MAJOR_VERSION ? OMPI_MAJOR_VERSION >= 5 : MPI_VERSION >= 4
+#define HAS_SESSIONS 1
+#endif
+
+static int rank, ranks;
+
+static void fail(const char *what, int found) {
+    fprintf(stderr, "rank %d: %s: %d\n", rank, what, found);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    exit(1);
+}
+
+static void begin(int level) {
+    int given;
+    MPI_Init_thread(NULL, NULL, level, &given);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+
+/* So many calls that all ranks agree on the communicator. */
+static void use(MPI_Comm communicator) {
+    int size, one = 1, sum;
+    MPI_Request request;
+    MPI_Comm_size(communicator, &size);
+    for (int turn = 0; turn < 8; turn++) {
+        sum = -1;
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, communicator);
+        if (sum != size) fail("a sum", sum);
+        MPI_Barrier(communicator);
+        sum = -1;
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, communicator, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (sum != size) fail("a sum of a call that does not wait", sum);
+    }
+}
+
+static void environment(void) {
+    MPI_Comm copy;
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    if (rank == 0) clearenv();
+    use(MPI_COMM_WORLD);
+    use(copy);
+    MPI_Comm_free(&copy);
+}
+
+#ifdef HAS_SESSIONS
+static MPI_Comm of_session(MPI_Session session, const char *processes, const char *tag) {
+    MPI_Group group;
+    MPI_Comm made;
+    MPI_Group_from_session_pset(session, processes, &group);
+    MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &made);
+    MPI_Group_free(&group);
+    return made;
+}
+
+static void early(void) {
+    const char *hydras = getenv("PMI_RANK"), *prrtes = getenv("OMPI_COMM_WORLD_RANK");
+    int is_first = hydras ? !atoi(hydras) : prrtes && !atoi(prrtes);
+    MPI_Session session;
+    if (is_first) {
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+        MPI_Comm own = of_session(session, "mpi://SELF", "own");
+        use(own);
+        MPI_Comm_free(&own);
+    }
+    begin(MPI_THREAD_SINGLE);
+    use(MPI_COMM_WORLD);
+    if (is_first) MPI_Session_finalize(&session);
+}
+
+static void late(int is_new) {
+    MPI_Session session;
+    MPI_Comm first, second;
+    begin(MPI_THREAD_SINGLE);
+    use(MPI_COMM_WORLD);
+    if (is_new) MPI_Finalize();
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    first = of_session(session, "mpi://WORLD", "first");
+    use(first);
+    if (!is_new) MPI_Finalize();
+    use(first);
+    second = of_session(session, "mpi://WORLD", "second");
+    use(second);
+    MPI_Comm_free(&second);
+    MPI_Comm_free(&first);
+    MPI_Session_finalize(&session);
+}
+#endif
+
+/* The communicator goes when the last message has come, in a call on another one. */
+static void freed(void) {
+    begin(MPI_THREAD_MULTIPLE);
+    for (int turn = 0; turn < 20; turn++) {
+        int right = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks, given = rank + turn;
+        int taken = -1;
+        MPI_Comm copy;
+        MPI_Request requests[2];
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        use(copy);
+        MPI_Irecv(&taken, 1, MPI_INT, left, 3, copy, &requests[0]);
+        MPI_Barrier(copy);
+        MPI_Isend(&given, 1, MPI_INT, right, 3, copy, &requests[1]);
+        MPI_Comm_free(&copy);
+        if (turn % 2) MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        if (taken != left + turn) fail("a message", taken);
+    }
+}
+
+static int heard;
+
+static void hear(MPI_Comm *communicator, int *code, ...) {
+    (void)communicator, (void)code;
+    heard++;
+}
+
+/* The class of an error of which the program's handler has heard once. */
+static int class_of(const char *what, int code) {
+    int class = MPI_SUCCESS;
+    if (code == MPI_SUCCESS || heard != 1) fail(what, heard);
+    MPI_Error_class(code, &class);
+    heard = 0;
+    return class;
+}
+
+#define REFUSED(name, ...)                                                                         \
+    do {                                                                                           \
+        int class = class_of(#name, MPI_##name(__VA_ARGS__));                                      \
+        if (class != class_of("the MPI's own", OWN(name)(__VA_ARGS__)))                            \
+            fail("another error than the MPI's, " #name, class);                                   \
+    } while (0)
+
+static void refused(void) {
+    int given[100], taken[100], count = -1;
+    MPI_Comm own;
+    MPI_Errhandler handler;
+    MPI_Datatype type, null = MPI_DATATYPE_NULL;
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_set_errhandler(own, handler);
+    use(own);
+    /* Some builds of MPICH check no arguments. */
+    if (OWN(Bcast)(taken, count, MPI_INT, 0, own) == MPI_SUCCESS || heard != 1) return;
+    heard = 0;
+    /* Not committed. */
+    MPI_Type_vector(3, 1, 2, MPI_INT, &type);
+    REFUSED(Bcast, taken, 1, type, 0, own);
+    REFUSED(Allgather, given, 1, type, taken, 3, MPI_INT, own);
+    REFUSED(Alltoall, given, 3, MPI_INT, taken, 1, type, own);
+    /* No result is asked for, and what is given is wrong. */
+    REFUSED(Allgather, given, count, MPI_INT, taken, 0, MPI_INT, own);
+    REFUSED(Allgather, given, 1, null, taken, 0, MPI_INT, own);
+    use(own);
+    MPI_Type_free(&type);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&own);
+}
+
+int main(int argc, char **argv) {
+    const char *what = argc > 1 ? argv[1] : "";
+    int is_over = 0;
+    if (!strcmp(what, "environment")) environment();
+    if (!strcmp(what, "freed")) freed();
+    if (!strcmp(what, "refused")) refused();
+#ifdef HAS_SESSIONS
+    if (!strcmp(what, "early")) early();
+    if (!strcmp(what, "late")) late(0);
+    if (!strcmp(what, "later")) late(1);
+#endif
+    MPI_Initialized(&is_over);
+    if (!is_over) return printf("no such case, or no sessions\n"), 0;
+    MPI_Finalized(&is_over);
+    if (!is_over) MPI_Finalize();
+    if (rank == 0) printf("all is well\n");
+    return 0;
+}
