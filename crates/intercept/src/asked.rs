@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 /// this library: all of the job's.
 const ASKED: &str = "WEFT_COLLECTIVES";
 
-/// What [`ASKED`] says.
+/// What the launcher asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Also where the MPI would be as quick.
