@@ -115,6 +115,9 @@ async fn admit(
             "Please reduce your request rate.",
         ));
     }
+    if draw.bad_request {
+        return Err(S3Error::new(Code::InvalidRequest, "The request is bad."));
+    }
     let default = part_algorithm(state, operation, call).unwrap_or(Algorithm::Crc64Nvme);
     let etag_md5 =
         state.options.etag_md5 && matches!(operation, Operation::PutObject | Operation::UploadPart);

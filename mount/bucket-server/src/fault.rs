@@ -25,6 +25,8 @@ pub struct Faults {
     pub operations: Vec<Operation>,
     /// The share of requests that are refused with 503 SlowDown.
     pub slow_down: f64,
+    /// The share of requests that are refused with 400 InvalidRequest.
+    pub bad_request: f64,
     /// The share of requests whose connection is reset instead of an answer.
     pub reset: f64,
     /// The share of requests that are carried out, and whose connection is reset then instead of an
@@ -72,6 +74,7 @@ impl Default for Faults {
             total_rate: 0,
             operations: Vec::new(),
             slow_down: 0.0,
+            bad_request: 0.0,
             reset: 0.0,
             unheard: 0.0,
             cut: 0.0,
@@ -93,6 +96,8 @@ impl Default for Faults {
 pub struct Draw {
     /// It is refused with 503.
     pub slow_down: bool,
+    /// It is refused with 400.
+    pub bad_request: bool,
     /// Its connection is reset.
     pub reset: bool,
     /// It is carried out, and its connection is reset.
@@ -151,6 +156,7 @@ impl FaultControl {
             serde_json::from_value(merged).map_err(|error| invalid(error.to_string()))?;
         let shares = [
             ("slow_down", faults.slow_down),
+            ("bad_request", faults.bad_request),
             ("reset", faults.reset),
             ("unheard", faults.unheard),
             ("cut", faults.cut),
@@ -180,6 +186,7 @@ impl FaultControl {
         let mut hit = |share: f64| share > 0.0 && random.f64() < share;
         let draw = Draw {
             slow_down: hit(faults.slow_down),
+            bad_request: hit(faults.bad_request),
             reset: hit(faults.reset),
             unheard: hit(faults.unheard),
             cut: hit(faults.cut),
