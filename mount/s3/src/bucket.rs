@@ -49,6 +49,27 @@ impl Bucket {
         }
     }
 
+    async fn describe_once(&self, key: &str) -> Result<(ObjectInfo, Metadata), StoreError> {
+        let asked = self.asked("HeadObject", key);
+        let request = self.client.head_object().bucket(&self.name).key(key);
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| asked.refused(&error))?;
+        let is_archived = matches!(
+            answer.storage_class(),
+            Some(StorageClass::Glacier | StorageClass::DeepArchive)
+        );
+        let info = info(
+            answer.content_length(),
+            answer.e_tag(),
+            answer.last_modified(),
+            is_archived && answer.restore().is_none(),
+        );
+        let about = answer.metadata.unwrap_or_default().into_iter().collect();
+        Ok((info, about))
+    }
+
     async fn get_once(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {
         let asked = self.asked("GetObject", key);
         let answer = self
@@ -108,24 +129,20 @@ impl Objects for Bucket {
     }
 
     async fn describe(&self, key: &str) -> Result<(ObjectInfo, Metadata), StoreError> {
-        let asked = self.asked("HeadObject", key);
-        let request = self.client.head_object().bucket(&self.name).key(key);
-        let answer = request
-            .send()
-            .await
-            .map_err(|error| asked.refused(&error))?;
-        let is_archived = matches!(
-            answer.storage_class(),
-            Some(StorageClass::Glacier | StorageClass::DeepArchive)
-        );
-        let info = info(
-            answer.content_length(),
-            answer.e_tag(),
-            answer.last_modified(),
-            is_archived && answer.restore().is_none(),
-        );
-        let about = answer.metadata.unwrap_or_default().into_iter().collect();
-        Ok((info, about))
+        let described = self.describe_once(key).await;
+        let is_refused =
+            |error: &StoreError| matches!(error.failure, Failure::Refused | Failure::Denied);
+        if !described.as_ref().is_err_and(is_refused) {
+            return described;
+        }
+        // No words come with this refusal. If the credentials have ended, this request hears so.
+        let ask_why = ListRequest {
+            prefix: key.to_owned(),
+            limit: 1,
+            ..ListRequest::default()
+        };
+        self.list(&ask_why).await?;
+        self.describe_once(key).await
     }
 
     async fn get(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {

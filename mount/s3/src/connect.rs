@@ -86,6 +86,7 @@ pub async fn connect(options: &Options) -> Bucket {
         config = config
             .credentials_provider(credentials.clone())
             .identity_cache(IdentityCache::no_cache())
+            .interceptor(credentials.signed_with())
             .retry_classifier(credentials);
     }
     if !options.upload_checksums {

@@ -17,14 +17,23 @@ use aws_sdk_s3::config::interceptors::InterceptorContext;
 use aws_sdk_s3::config::retry::{ClassifyRetry, RetryAction};
 use aws_sdk_s3::config::{Credentials, Region, SharedCredentialsProvider, SharedHttpClient};
 
+use crate::signed_with::{Mark, Marks, SignedWith};
+
 /// Chosen: so long before they end credentials are renewed, as the SDK does.
 const BEFORE_END: Duration = Duration::from_secs(10);
 /// Chosen: those that do not say when they end are looked at so often, as the SDK does.
 const LOOK_AGAIN: Duration = Duration::from_secs(15 * 60);
 /// Chosen: who looks for credentials waits no longer, as in the SDK.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
-/// Chosen: as long after new ones were found a refusal is of a request with the old ones.
-const STRAGGLERS: Duration = Duration::from_secs(3);
+/// What stores say of credentials that have ended, or that somebody replaced: S3, and for session
+/// tokens MinIO.
+const ENDED: [&str; 5] = [
+    "ExpiredToken",
+    "TokenRefreshRequired",
+    "InvalidToken",
+    "InvalidTokenId",
+    "InvalidAccessKeyId",
+];
 
 /// The credentials of a mount. Clones share them.
 #[derive(Clone)]
@@ -36,6 +45,7 @@ struct Shared {
     http: SharedHttpClient,
     region: Region,
     profile: Option<String>,
+    marks: Marks,
     state: Mutex<State>,
     /// One asks, and the others wait.
     turn: tokio::sync::Mutex<()>,
@@ -46,18 +56,12 @@ struct State {
     /// Where the SDK finds credentials. It remembers the files that it read.
     source: Option<SharedCredentialsProvider>,
     current: Option<(Credentials, Instant)>,
-    /// The session token, or the key, that the store refused last.
-    ended: Option<String>,
+    /// Those that the store refused last, and has not taken since.
+    ended: Option<Mark>,
     /// When nothing was found last: that is the answer to all who waited, too.
     failed: Option<Instant>,
     /// The same ones were found again.
     has_no_others: bool,
-}
-
-/// What tells credentials from those that were there before.
-fn mark(credentials: &Credentials) -> &str {
-    let token = credentials.session_token();
-    token.unwrap_or_else(|| credentials.access_key_id())
 }
 
 impl Renewed {
@@ -67,12 +71,23 @@ impl Renewed {
             http,
             region,
             profile,
+            marks: Marks::default(),
             state: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
         }
+    }
+
+    /// Puts to each answer the mark of its credentials, without which none is judged.
+    pub fn signed_with(&self) -> SignedWith {
+        SignedWith::new(self.shared.marks.clone())
+    }
+
+    fn mark(&self, credentials: &Credentials) -> Mark {
+        let token = credentials.session_token();
+        self.shared.marks.of(credentials.access_key_id(), token)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -147,23 +162,31 @@ impl Renewed {
         }
     }
 
-    /// The store refused a request since its credentials have ended. Whether another attempt has a
-    /// chance: not if the same credentials were found again.
-    fn have_ended(&self) -> bool {
+    /// The store refused a request with these credentials since they have ended. Whether another
+    /// attempt has a chance: not if the same ones were found again.
+    fn have_ended(&self, refused: Mark) -> bool {
         let mut state = self.state();
-        let Some((current, since)) = &state.current else {
+        let Some((current, _)) = &state.current else {
             // Others are being looked for; the SDK asks twice about one answer.
-            return !state.has_no_others;
+            return !(state.has_no_others && state.ended == Some(refused));
         };
-        let current = mark(current).to_owned();
-        let is_same = state.ended.as_ref() == Some(&current);
-        if !is_same && state.ended.is_some() && since.elapsed() < STRAGGLERS {
+        if self.mark(current) != refused {
+            // It was signed before these were found.
             return true;
         }
+        let is_same = state.ended == Some(refused);
         (state.current, state.source) = (None, None);
-        state.ended = Some(current);
+        state.ended = Some(refused);
         state.has_no_others = is_same;
         !is_same
+    }
+
+    /// The store took a request with these credentials.
+    fn were_taken(&self, taken: Mark) {
+        let mut state = self.state();
+        if state.ended == Some(taken) {
+            (state.ended, state.has_no_others) = (None, false);
+        }
     }
 }
 
@@ -185,8 +208,19 @@ impl ProvideCredentials for Renewed {
 
 impl ClassifyRetry for Renewed {
     fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
-        match says_ended(context) {
-            true if self.have_ended() => RetryAction::server_error(),
+        let Some(answer) = context.response() else {
+            return RetryAction::NoActionIndicated;
+        };
+        let Some(mark) = answer.extension::<Mark>() else {
+            return RetryAction::NoActionIndicated;
+        };
+        if answer.status().is_success() {
+            self.were_taken(*mark);
+            return RetryAction::NoActionIndicated;
+        }
+        let body = answer.body().bytes().unwrap_or_default();
+        match says_ended(answer.status().as_u16(), body) {
+            true if self.have_ended(*mark) => RetryAction::server_error(),
             true => RetryAction::RetryForbidden,
             false => RetryAction::NoActionIndicated,
         }
@@ -197,20 +231,87 @@ impl ClassifyRetry for Renewed {
     }
 }
 
-/// Whether the store refused a request since its credentials have ended. The SDK has no request any
-/// more at that time.
-fn says_ended(context: &InterceptorContext) -> bool {
-    let Some(answer) = context.response() else {
-        return false;
+/// Whether a code is about credentials that have ended.
+pub fn is_ended(code: &str) -> bool {
+    ENDED.contains(&code)
+}
+
+/// Whether the store refused a request since its credentials have ended. The answer to a HEAD has
+/// no body that says so: [`crate::bucket`] asks otherwise then.
+fn says_ended(status: u16, body: &[u8]) -> bool {
+    let has = |code: &str| {
+        let element = format!("<Code>{code}</Code>");
+        body.windows(element.len())
+            .any(|part| part == element.as_bytes())
     };
-    let body = answer.body().bytes().unwrap_or_default();
-    let has = |code: &str| body.windows(code.len()).any(|part| part == code.as_bytes());
-    match answer.status().as_u16() {
-        // The answer to a HEAD has no body, and hardly anything else gives this status to one.
-        400 if body.is_empty() => true,
-        400 | 401 | 403 => ["ExpiredToken<", "TokenRefreshRequired<"]
-            .into_iter()
-            .any(has),
-        _ => false,
+    matches!(status, 400 | 401 | 403) && ENDED.into_iter().any(has)
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_smithy_http_client::Builder;
+
+    use super::*;
+
+    fn renewed() -> Renewed {
+        let http = Builder::new().build_http();
+        Renewed::new(http, Region::new("us-east-1"), None)
+    }
+
+    fn found(renewed: &Renewed, token: &str) -> Mark {
+        let token = Some(token.to_owned());
+        let found = Credentials::new("key", "secret", token, None, "test");
+        let mark = renewed.mark(&found);
+        renewed.state().current = Some((found, Instant::now()));
+        mark
+    }
+
+    fn current(renewed: &Renewed) -> Option<Mark> {
+        renewed.current().map(|current| renewed.mark(&current))
+    }
+
+    #[test]
+    fn late_refusals_of_the_old_ones_leave_the_new_ones() {
+        let renewed = renewed();
+        let first = found(&renewed, "first");
+        assert!(renewed.have_ended(first));
+        assert_eq!(current(&renewed), None);
+        let second = found(&renewed, "second");
+        for _ in 0..4 {
+            assert!(renewed.have_ended(first));
+            assert_eq!(current(&renewed), Some(second));
+        }
+        assert!(renewed.have_ended(second));
+        assert_eq!(current(&renewed), None);
+    }
+
+    #[test]
+    fn the_same_ones_are_repeated_once_until_the_store_takes_them() {
+        let renewed = renewed();
+        let only = found(&renewed, "only");
+        for _ in 0..2 {
+            assert!(renewed.have_ended(only));
+            found(&renewed, "only");
+            assert!(!renewed.have_ended(only));
+            // The SDK asks twice.
+            assert!(!renewed.have_ended(only));
+            found(&renewed, "only");
+            assert!(!renewed.have_ended(only));
+            found(&renewed, "only");
+            renewed.were_taken(only);
+        }
+    }
+
+    #[test]
+    fn codes_of_stores_are_known_and_others_are_not() {
+        let body = |code: &str| format!("<?xml?><Error><Code>{code}</Code></Error>");
+        for code in ENDED {
+            assert!(says_ended(403, body(code).as_bytes()), "{code}");
+            assert!(!says_ended(503, body(code).as_bytes()), "{code}");
+        }
+        for code in ["AccessDenied", "InvalidRequest", "ExpiredTokenOfMine"] {
+            assert!(!says_ended(400, body(code).as_bytes()), "{code}");
+        }
+        assert!(!says_ended(400, b""));
     }
 }

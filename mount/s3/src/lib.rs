@@ -8,6 +8,7 @@
 //! - [`body`]: bytes of an answer, counted.
 //! - [`encoding`]: keys in addresses and in listings.
 //! - [`signing`]: which of the written bytes a signature covers.
+//! - [`signed_with`]: with which credentials a request was signed.
 //! - [`refusal`]: errors of the SDK as a [`weft_store::StoreError`].
 //!
 //! Only `mount/daemon` calls this crate. It sees only types of this crate and of `mount/store`,
@@ -21,6 +22,7 @@ mod connect;
 mod credentials;
 mod encoding;
 mod refusal;
+mod signed_with;
 mod signing;
 mod uploads;
 

@@ -8,6 +8,8 @@ use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use weft_store::{Failure, StoreError};
 
+use crate::credentials::is_ended;
+
 /// What was asked for, for messages.
 pub struct Asked<'a> {
     /// As `GetObject`.
@@ -57,7 +59,7 @@ impl Asked<'_> {
         {
             text.push_str(&format!("; the bucket is in region {region}"));
         }
-        if code == "ExpiredToken" {
+        if is_ended(code) {
             text.push_str("; renew the credentials, and the mount finds them");
         }
         let mut refused = self.failed(failure_of(status, code), &text);
@@ -89,7 +91,7 @@ fn failure_of(status: u16, code: &str) -> Failure {
     match (status, code) {
         (_, "NoSuchBucket") => Failure::NoBucket,
         (_, "InvalidObjectState") => Failure::Archived,
-        (_, "ExpiredToken" | "TokenRefreshRequired" | "InvalidToken") => Failure::Denied,
+        (_, code) if is_ended(code) => Failure::Denied,
         (_, "NotImplemented") | (501, _) => Failure::Unsupported,
         (_, "NoSuchKey" | "NotFound" | "NoSuchUpload") | (404, _) => Failure::Missing,
         (401 | 403, _) => Failure::Denied,

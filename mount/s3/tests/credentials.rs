@@ -109,6 +109,64 @@ async fn upload_goes_on_with_the_credentials_that_came_after_those_that_ended() 
 }
 
 #[tokio::test]
+async fn credentials_that_end_just_after_they_came_are_replaced_at_once() {
+    let Ok(file) = std::env::var(STORY) else {
+        return run_alone("credentials_that_end_just_after_they_came_are_replaced_at_once");
+    };
+    let file = Path::new(&file);
+    write(file, "0");
+    let (server, bucket) = start(None).await;
+    let body = Bytes::from_static(b"content");
+    for number in 1..=4 {
+        let put = bucket.put("f", body.clone(), &Condition::Always).await;
+        put.unwrap();
+        expire(&server, &(number - 1).to_string());
+        write(file, &number.to_string());
+        bucket.head("f").await.unwrap();
+    }
+    // Each time the answer to the HEAD says nothing, and that to one more request says why.
+    let counts = server.state().counters.counts(0);
+    assert_eq!(counts.refusals["ExpiredToken"], 2 * 4);
+}
+
+/// As S3 does where an object has a key of the user's own.
+#[tokio::test]
+async fn heads_that_are_refused_for_another_reason_leave_the_credentials() {
+    let Ok(file) = std::env::var(STORY) else {
+        return run_alone("heads_that_are_refused_for_another_reason_leave_the_credentials");
+    };
+    let file = Path::new(&file);
+    write(file, "first");
+    let (server, bucket) = start(None).await;
+    let body = Bytes::from_static(b"content");
+    let put = || bucket.put("f", body.clone(), &Condition::Always);
+    put().await.unwrap();
+    let share = |share: f64| {
+        let changes = [
+            ("bad_request", serde_json::json!(share)),
+            ("operations", serde_json::json!(["HeadObject"])),
+        ];
+        let changes = changes.into_iter().collect();
+        server.state().faults.change(&changes).unwrap();
+    };
+    share(1.0);
+    // Who looked for credentials now would find some that are refused.
+    write(file, "second");
+    expire(&server, "second");
+    for _ in 0..3 {
+        bucket.head("f").await.unwrap_err();
+        put().await.unwrap();
+    }
+    let refusals = server.state().counters.counts(0).refusals;
+    assert!(!refusals.contains_key("ExpiredToken"), "{refusals:?}");
+    // When they end in truth, they are looked for.
+    expire(&server, "first");
+    put().await.unwrap();
+    share(0.0);
+    bucket.head("f").await.unwrap();
+}
+
+#[tokio::test]
 async fn request_without_new_credentials_fails_soon_and_says_why() {
     let Ok(file) = std::env::var(STORY) else {
         return run_alone("request_without_new_credentials_fails_soon_and_says_why");
