@@ -9,6 +9,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::IdentityCache;
+use aws_sdk_s3::config::retry::{RetryPartition, TokenBucket};
 use aws_smithy_http_client::{Builder, tls};
 use weft_store::Buffers;
 
@@ -74,8 +75,12 @@ pub async fn connect(options: &Options) -> Bucket {
         loader = loader.no_credentials();
     }
     let shared = loader.load().await;
-    let mut config =
-        aws_sdk_s3::config::Builder::from(&shared).force_path_style(options.path_style);
+    // The SDK's own quota leaves all but the first hundred of the requests that are refused at once
+    // without a second attempt: programs would see errors that pass.
+    let retries = RetryPartition::custom("mount").token_bucket(TokenBucket::unlimited());
+    let mut config = aws_sdk_s3::config::Builder::from(&shared)
+        .force_path_style(options.path_style)
+        .retry_partition(retries.build());
     // AWS names the bucket's region in its refusal; other stores do not ask.
     let region = shared.region().cloned();
     let region = region.unwrap_or_else(|| Region::new("us-east-1"));

@@ -109,6 +109,32 @@ async fn upload_goes_on_with_the_credentials_that_came_after_those_that_ended() 
 }
 
 #[tokio::test]
+async fn all_requests_that_are_refused_at_once_are_repeated() {
+    let Ok(file) = std::env::var(STORY) else {
+        return run_alone("all_requests_that_are_refused_at_once_are_repeated");
+    };
+    let file = Path::new(&file);
+    write(file, "first");
+    let (server, bucket) = start(None).await;
+    let bucket = Arc::new(bucket);
+    bucket.head("f").await.unwrap_err();
+    expire(&server, "first");
+    write(file, "second");
+    let mut puts = tokio::task::JoinSet::new();
+    for number in 0..200 {
+        let bucket = Arc::clone(&bucket);
+        let body = Bytes::from_static(b"content");
+        puts.spawn(async move {
+            let key = format!("f{number}");
+            bucket.put(&key, body, &Condition::Always).await
+        });
+    }
+    while let Some(put) = puts.join_next().await {
+        put.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
 async fn credentials_that_end_just_after_they_came_are_replaced_at_once() {
     let Ok(file) = std::env::var(STORY) else {
         return run_alone("credentials_that_end_just_after_they_came_are_replaced_at_once");
