@@ -172,7 +172,12 @@ pub async fn look_again(core: &Core, ino: u64) -> Result<(), Fault> {
     let at = Instant::now();
     let info = core.store.head(&key).await?;
     if let Some(file) = core.nodes().file(ino) {
-        file.info = info;
+        let before = std::mem::replace(&mut file.info, info);
+        if file.is_draft {
+            // A copy is newer than what was written into it.
+            file.info.size_bytes = before.size_bytes;
+            file.info.modified = before.modified;
+        }
         file.at = at;
     }
     Ok(())

@@ -121,6 +121,29 @@ fn what_is_appended_while_its_folder_is_renamed_is_published_under_the_new_name(
 }
 
 #[test]
+fn time_of_a_file_that_is_open_for_writing_stays_when_its_folder_is_renamed() {
+    let mount = Mount::new();
+    mount.store.plant("d/f", "old");
+    let handle = open_in(&mount, "d", "f");
+    let folder = mount.files.lookup(ROOT, "d");
+    let folder = mount.runtime.block_on(folder).unwrap().attributes.ino;
+    let file = mount.files.lookup(folder, "f");
+    let ino = mount.runtime.block_on(file).unwrap().attributes.ino;
+    let modified = || {
+        let attributes = mount.files.attributes(ino);
+        let entry = mount.runtime.block_on(attributes).unwrap();
+        entry.attributes.modified
+    };
+    mount.write(handle, 0, b" and new").unwrap();
+    let written = modified();
+    let renamed = mount.files.rename(at("d"), at("e"), true);
+    mount.runtime.block_on(renamed).unwrap();
+    assert_eq!(modified(), written);
+    assert_eq!(mount.close(handle), Ok(()));
+    assert_eq!(mount.content("e/f").unwrap(), b"old and new");
+}
+
+#[test]
 fn what_waits_to_be_published_is_renamed_with_its_folder() {
     let writes = Writes::temporary(Publish::Async).unwrap();
     let mount = Mount::with(Runtime::new().unwrap(), writes);
