@@ -208,7 +208,7 @@ impl Publication {
     /// A small file is one request.
     async fn put(&mut self, ways: &Ways, key: &str) -> Result<ETag, Fault> {
         let (size, store) = (self.content.size(), &*ways.store);
-        let (body, _room) = match size {
+        let (body, room) = match size {
             0 => (Bytes::new(), None),
             _ => {
                 let whole = Range::new(0, size);
@@ -219,10 +219,14 @@ impl Publication {
         let (about, when) = (about(&self.content), self.content.when.condition());
         let put = match store.put_with(key, body.clone(), &about, &when).await {
             Err(error) if error.failure == Failure::Unsupported => {
-                store.put_with(key, body, &about, &Condition::Always).await
+                let put = store.put_with(key, body.clone(), &about, &Condition::Always);
+                put.await
             }
             put => put,
         };
+        drop(body);
+        // What is asked now takes no bytes, and the store may be slow to answer.
+        drop(room);
         match put {
             Ok(etag) => Ok(etag),
             Err(error) => published_unheard(store, self.own(key), error).await,

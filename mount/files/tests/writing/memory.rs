@@ -65,3 +65,45 @@ fn files_that_are_published_at_once_take_no_more_memory_than_there_is_for_parts(
         "small ones wait for nothing"
     );
 }
+
+#[test]
+fn files_whose_answers_were_lost_keep_no_memory_while_the_store_is_asked_about_them() {
+    let writes = Writes {
+        // Room for two of the files.
+        sending_bytes: 16 << 20,
+        ..Writes::temporary(Publish::Close).unwrap()
+    };
+    let mount = Mount::with(Runtime::new().unwrap(), writes);
+    let mut ends = Vec::new();
+    let handles = ["0", "1", "2"].map(|name| {
+        let handle = mount.create(name);
+        mount.write(handle, 0, &vec![7; 8 * MIB]).unwrap();
+        handle
+    });
+    for name in ["0", "1"] {
+        let (end, ended) = oneshot::channel();
+        ends.push(end);
+        let mut faults = mount.store.faults();
+        faults.lose_answer_key(Operation::Put, name);
+        faults.before_key(Operation::Head, name, pause(ended));
+    }
+    let files = &mount.files.open_files;
+    let mut published = handles.map(|handle| Box::pin(files.publish(handle)));
+    mount.runtime.block_on(unconstrained(async {
+        let mut first = Vec::new();
+        for one in &mut published {
+            let begin = poll_fn(|context| Poll::Ready(one.as_mut().poll(context)));
+            first.push(begin.await);
+        }
+        assert!(first[0].is_pending() && first[1].is_pending());
+        assert_eq!(mount.store.faults().count(Operation::Put), 3);
+        drop(ends);
+        for (one, first) in published.into_iter().zip(first) {
+            match first {
+                Poll::Ready(done) => done.unwrap(),
+                Poll::Pending => one.await.unwrap(),
+            }
+        }
+    }));
+    assert_eq!(mount.store.keys(), ["0", "1", "2"]);
+}
