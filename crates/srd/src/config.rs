@@ -154,7 +154,7 @@ impl Default for Config {
             memory: Memory {
                 medium_limit_bytes: FIRST_CONTACT_BYTES,
                 unasked_limit_bytes: UNASKED_BYTES,
-                receive_credit_bytes: 256 << 10,
+                receive_credit_bytes: 1 << 20,
                 held_limit_bytes: 64 << 20,
                 remote_limit: 1 << 20,
             },

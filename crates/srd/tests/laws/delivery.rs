@@ -275,7 +275,9 @@ fn large_messages_of_many_senders_together_never_exceed_the_credit_pool() {
 
 #[test]
 fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
-    let mut world = World::new(2, 95);
+    let mut config = config();
+    config.memory.receive_credit_bytes = 256 << 10;
+    let mut world = World::with(2, 95, config);
     let from = world.remote(1, 0);
     world.post(0, 1, 0, 1000);
     world.run_for(MS);
