@@ -37,10 +37,19 @@ extern "C" fn at_load() {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn write(file: c_int, data: *const c_void, bytes: usize) -> isize {
     if file > libc::STDERR_FILENO && IS_ON.get().is_some() {
-        // SAFETY: the caller's promise.
-        let sent = unsafe { libc::send(file, data, bytes, libc::MSG_NOSIGNAL) };
-        // SAFETY: the address of this thread's errno is always valid.
-        if sent >= 0 || unsafe { *libc::__errno_location() } != libc::ENOTSOCK {
+        // SAFETY: the address of this thread's errno is always valid; else the caller's promise.
+        let sent = unsafe {
+            let errno = libc::__errno_location();
+            let before = *errno;
+            let sent = libc::send(file, data, bytes, libc::MSG_NOSIGNAL);
+            let is_socket = sent >= 0 || *errno != libc::ENOTSOCK;
+            if !is_socket {
+                // A signal handler may have called this.
+                *errno = before;
+            }
+            is_socket.then_some(sent)
+        };
+        if let Some(sent) = sent {
             return sent;
         }
     }
