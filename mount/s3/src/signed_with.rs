@@ -46,10 +46,15 @@ impl SignedWith {
     }
 }
 
-/// The name of the key in the header Authorization, where there is one.
+/// The name of the key in the header Authorization, where there is one: what stands before date,
+/// region, service and `aws4_request`. Other stores than AWS have names with slashes. Signatures for
+/// all regions name none.
 fn access_key(authorization: &str) -> Option<&str> {
     let (_, rest) = authorization.split_once("Credential=")?;
-    rest.split('/').next()
+    let (credential, _) = rest.split_once(',')?;
+    let is_for_all_regions = authorization.starts_with("AWS4-ECDSA");
+    let behind = if is_for_all_regions { 3 } else { 4 };
+    credential.rsplitn(behind + 1, '/').nth(behind)
 }
 
 impl Intercept for SignedWith {
@@ -94,6 +99,12 @@ mod tests {
                       SignedHeaders=host, Signature=0";
         assert_eq!(access_key(header), Some("AKID"));
         assert_eq!(access_key("Bearer x"), None);
+        let of_team = header.replace("AKID", "team/user");
+        assert_eq!(access_key(&of_team), Some("team/user"));
+        let for_all = header
+            .replace("HMAC", "ECDSA-P256")
+            .replace("/us-east-1", "");
+        assert_eq!(access_key(&for_all), Some("AKID"));
     }
 
     #[test]
