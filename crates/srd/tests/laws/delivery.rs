@@ -273,6 +273,22 @@ fn large_messages_of_many_senders_together_never_exceed_the_credit_pool() {
     }
 }
 
+/// As OSU's `mbw_mr` sends them: 64 before it waits for an answer.
+#[test]
+fn the_window_is_open_for_60_messages_of_16_kib_while_the_owner_reads_none() {
+    let mut world = World::new(2, 96);
+    let from = world.remote(1, 0);
+    world.post(0, 1, 0, 1000);
+    world.run_for(MS);
+    let unread = Instant(world.now);
+    world.hosts[1].machine.at(from).set_unread(unread, 1 << 20);
+    for token in 1..=60 {
+        world.post(0, 1, token, 16 << 10);
+    }
+    world.run_for(50 * MS);
+    assert_eq!(world.hosts[1].got.len(), 61);
+}
+
 #[test]
 fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
     let mut config = config();
