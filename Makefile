@@ -27,7 +27,7 @@ help:
 	  'make check-exports   what weft export makes, before the code of AWS, Kubernetes and others' \
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
 	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
-	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: half an hour; writes tables' \
+	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: an hour; writes tables' \
 	  'make judge-mount   all of pjdfstest, and 100,000 steps of fsx, on a mounted bucket' \
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make readme-hosts   latency between hosts: five minutes; writes the tables of it' \
@@ -93,7 +93,7 @@ bench-mount: setup-peers build-mount
 	  --manifest-path tests/mount/mountpoint-peer/Cargo.toml
 	command -v go >/dev/null && GOBIN=$(abspath $(PEERS))/bin \
 	  go install github.com/rclone/rclone@v1.76.0 || echo 'without rclone: there is no go'
-	dist/bin/weft bench mount --server $(TARGET_FOLDER)/release/weft-bucket-server \
+	dist/bin/weft bench mount --limit 120 --server $(TARGET_FOLDER)/release/weft-bucket-server \
 	  --peer weft=dist/bin/weft-mount --peer s3fs=$$(command -v s3fs) \
 	  --peer mountpoint=$(PEERS)/target/release/mountpoint-peer \
 	  $$([ -x $(PEERS)/bin/rclone ] && echo --peer rclone=$(PEERS)/bin/rclone) --out report/mount
