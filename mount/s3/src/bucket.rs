@@ -17,7 +17,7 @@ use weft_store::{
 use crate::attempts::Attempts;
 use crate::body;
 use crate::encoding::{copy_source, decode};
-use crate::refusal::Asked;
+use crate::refusal::{Asked, is_about_credentials};
 
 /// Chosen: the SDK does not ask again when an answer breaks off in its body, so this does.
 const BODY_ATTEMPTS: u32 = 4;
@@ -136,13 +136,15 @@ impl Objects for Bucket {
             return described;
         }
         // No words come with this refusal. If the credentials have ended, this request hears so.
-        let ask_why = ListRequest {
-            prefix: key.to_owned(),
-            limit: 1,
-            ..ListRequest::default()
-        };
-        self.list(&ask_why).await?;
-        self.describe_once(key).await
+        let ask_why = self.client.list_objects_v2().bucket(&self.name).prefix(key);
+        match ask_why.max_keys(1).send().await {
+            Ok(_) => self.describe_once(key).await,
+            Err(error) if is_about_credentials(&error) => {
+                Err(self.asked("ListObjectsV2", key).refused(&error))
+            }
+            // What else keeps from listing says nothing of the object.
+            Err(_) => described,
+        }
     }
 
     async fn get(&self, key: &str, range: Range, etag: &ETag) -> Result<Bytes, StoreError> {

@@ -37,9 +37,8 @@ impl Asked<'_> {
                 _ => Failure::Unreachable,
             };
             let text = chain(error);
-            let no_credentials = text.contains("credentials");
             return self.failed(
-                if no_credentials {
+                if is_about_credentials(error) {
                     Failure::Denied
                 } else {
                     failure
@@ -85,6 +84,17 @@ fn chain(error: &(dyn Error + 'static)) -> String {
         cause = error.source();
     }
     text
+}
+
+/// Whether the store, or the client before it asked, says that there are no good credentials.
+pub fn is_about_credentials<E>(error: &SdkError<E, HttpResponse>) -> bool
+where
+    E: ProvideErrorMetadata + Error + 'static,
+{
+    match error.raw_response() {
+        Some(_) => error.code().is_some_and(is_ended),
+        None => chain(error).contains("credentials"),
+    }
 }
 
 fn failure_of(status: u16, code: &str) -> Failure {

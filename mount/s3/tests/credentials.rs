@@ -167,15 +167,15 @@ async fn heads_that_are_refused_for_another_reason_leave_the_credentials() {
     let body = Bytes::from_static(b"content");
     let put = || bucket.put("f", body.clone(), &Condition::Always);
     put().await.unwrap();
-    let share = |share: f64| {
+    let refuse = |share: f64, operations: &[&str]| {
         let changes = [
             ("bad_request", serde_json::json!(share)),
-            ("operations", serde_json::json!(["HeadObject"])),
+            ("operations", serde_json::json!(operations)),
         ];
         let changes = changes.into_iter().collect();
         server.state().faults.change(&changes).unwrap();
     };
-    share(1.0);
+    refuse(1.0, &["HeadObject"]);
     // Who looked for credentials now would find some that are refused.
     write(file, "second");
     expire(&server, "second");
@@ -185,10 +185,14 @@ async fn heads_that_are_refused_for_another_reason_leave_the_credentials() {
     }
     let refusals = server.state().counters.counts(0).refusals;
     assert!(!refusals.contains_key("ExpiredToken"), "{refusals:?}");
+    // What keeps from listing says nothing of the object.
+    refuse(1.0, &["HeadObject", "ListObjectsV2"]);
+    let refused = bucket.head("f").await.unwrap_err();
+    assert_eq!(refused.operation, "HeadObject");
     // When they end in truth, they are looked for.
     expire(&server, "first");
     put().await.unwrap();
-    share(0.0);
+    refuse(0.0, &[]);
     bucket.head("f").await.unwrap();
 }
 
