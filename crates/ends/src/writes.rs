@@ -17,6 +17,11 @@ pub const VARIABLE: &CStr = c"WEFT_LAUNCHER_WITHOUT_SIGPIPE";
 /// which have it, too.
 static IS_ON: OnceLock<()> = OnceLock::new();
 
+// SAFETY: the C library's own name of write(2), which it exports; the same arguments and promise.
+unsafe extern "C" {
+    fn __write(file: c_int, data: *const c_void, bytes: usize) -> isize;
+}
+
 #[used]
 // SAFETY: the section holds addresses of functions that the loader calls.
 #[cfg_attr(not(test), unsafe(link_section = ".init_array"))]
@@ -53,11 +58,6 @@ pub unsafe extern "C" fn write(file: c_int, data: *const c_void, bytes: usize) -
             return sent;
         }
     }
-    let all = libc::iovec {
-        iov_base: data.cast_mut(),
-        iov_len: bytes,
-    };
-    // A thread can be cancelled in it, as in write.
-    // SAFETY: the caller's promise; writev only reads what it is given.
-    unsafe { libc::writev(file, &raw const all, 1) }
+    // SAFETY: the caller's promise.
+    unsafe { __write(file, data, bytes) }
 }
