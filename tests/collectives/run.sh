@@ -222,7 +222,7 @@ unusual() {
 # Open MPI 5 and Intel MPI 2021.18 end a program that begins one after MPI_Finalize, and Intel MPI
 # one whose session is there before MPI_Init.
 unusual_cases() {
-    echo environment freed refused
+    echo environment freed refused below
     case $1 in
     openmpi) echo early late ;;
     mpich) echo early late later ;;

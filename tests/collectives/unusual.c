@@ -9,6 +9,7 @@
  * - later: the session begins after MPI_Finalize, too.
  * - freed: with MPI_THREAD_MULTIPLE, communicators are freed while messages are under way there.
  * - refused: arguments that the MPI refuses, on a communicator that is served.
+ * - below: the first rank of an exscan, whose result is none, has nowhere for it.
  *
  * Ends with `all is well`, says what is not, or says what the MPI does not have. */
 #define _GNU_SOURCE
@@ -175,12 +176,31 @@ static void refused(void) {
     MPI_Comm_free(&own);
 }
 
+/* The calls of `use` come first, so that these are served; some MPIs refuse them. */
+static void below(void) {
+    begin(MPI_THREAD_SINGLE);
+    use(MPI_COMM_WORLD);
+    for (int turn = 0; turn < 16; turn++) {
+        int given = rank + turn, wanted = rank * turn + rank * (rank - 1) / 2, taken[2] = {-1, -1};
+        MPI_Request request;
+        MPI_Exscan(&given, rank ? &taken[0] : turn % 2 ? NULL : &given, 1, MPI_INT, MPI_SUM,
+                   MPI_COMM_WORLD);
+        MPI_Iexscan(&given, rank ? &taken[1] : turn % 2 ? NULL : &given, 1, MPI_INT, MPI_SUM,
+                    MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank && taken[0] != wanted) fail("an exscan", taken[0]);
+        if (rank && taken[1] != wanted) fail("an exscan that does not wait", taken[1]);
+        if (given != rank + turn) fail("what is given", given);
+    }
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     int is_over = 0;
     if (!strcmp(what, "environment")) environment();
     if (!strcmp(what, "freed")) freed();
     if (!strcmp(what, "refused")) refused();
+    if (!strcmp(what, "below")) below();
 #ifdef HAS_SESSIONS
     if (!strcmp(what, "early")) early();
     if (!strcmp(what, "late")) late(0);

@@ -389,7 +389,10 @@ impl Team {
         reduction: Reduction,
         kind: Kind,
     ) -> Result<(), Fault> {
-        buffers.check()?;
+        let counted = self.rank() + usize::from(kind == Kind::Scan);
+        if counted > 0 {
+            buffers.check()?;
+        }
         let length_bytes = buffers.given().length_bytes();
         if length_bytes == 0 {
             return Ok(());
@@ -398,7 +401,7 @@ impl Team {
         let mut scan = Scan {
             buffers,
             reduction,
-            counted: self.rank() + usize::from(kind == Kind::Scan),
+            counted,
             length_bytes,
             chunks: Chunks::new(length_bytes, self.exchange.chunk_bytes(length_bytes)),
         };

@@ -342,9 +342,12 @@ pub unsafe fn reduce(
             Sum::To(root) => Some(served.root(root)?),
             _ => None,
         };
-        let takes = root.is_none_or(|root| root == served.team.rank());
+        let rank = served.team.rank();
+        // The first rank of exscan gets no result.
+        let is_above_none = matches!(sum, Sum::Below) && rank == 0 && !mpi.is_in_place(send);
+        let takes = root.is_none_or(|root| root == rank) && !is_above_none;
         let is_in_place = takes && mpi.is_in_place(send);
-        // Only the root's address counts.
+        // Only the address of a result counts.
         let place = if takes { data.address() } else { send };
         let (checked, reduction) = terms(mpi, data.at(place), operation)?;
         within_nonblocking(mpi, sum.call(), checked.bytes)?;

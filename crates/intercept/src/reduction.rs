@@ -63,7 +63,7 @@ impl Pair {
     /// [`Stop::Left`] for buffers that the MPI refuses.
     #[inline]
     fn check(&self) -> Outcome {
-        if self.send.is_null() || self.send == self.receive {
+        if self.send.is_null() || (self.receive_bytes > 0 && self.send == self.receive) {
             return Err(Stop::Left);
         }
         Ok(())
@@ -104,15 +104,18 @@ pub unsafe fn whole(
         across.allreduce(mpi, send, recv, reduction)
     };
     let here = |mpi: &'static Mpi, served: &mut Served| {
-        let (checked, reduction) = terms(mpi, data, operation)?;
+        // Where nothing is below it, a rank's result is none: its address says nothing.
+        let takes = call != Call::Exscan || served.team.rank() > 0 || mpi.is_in_place(send);
+        let place = if takes { data.address() } else { send };
+        let (checked, reduction) = terms(mpi, data.at(place), operation)?;
         if checked.bytes == 0 {
             return Ok(());
         }
         let buffers = Pair {
             send,
             send_bytes: checked.bytes,
-            receive: data.address(),
-            receive_bytes: checked.bytes,
+            receive: place,
+            receive_bytes: if takes { checked.bytes } else { 0 },
         };
         buffers.check()?;
         // SAFETY: the program's promise about both buffers, and a predefined type.
