@@ -11,12 +11,13 @@
 # daemon that is ended by mpirun's srun leaves its folder in TMPDIR.
 cancelled() {
     ends 0 '' weft cancel --wait "$id" && is_cancelled &&
-        { [ -n "${2:-}" ] || wait_for 100 grep -q '^signal=TERM' \
-            "$WEFT_JOBS_DIR/weft/$id/task-0" >>"$work/out"; } &&
+        { [ -n "${2:-}" ] || wait_for 100 says_its_end "$id" >>"$work/out"; } &&
         { [ -z "${1:-}" ] || "$WEFT" exec --mpi "$1" -- true; } &&
         { [ "${1:-}" != debian-openmpi ] || rm -rf "${TMPDIR:-$work}"/ompi.n[12].*; } &&
         in_the_end_nothing_is_left
 }
+# Slurm may end the ranks before it sends TERM to the script, which then ends with their code.
+says_its_end() { grep -q '^signal=TERM\|^exit_code=143' "$WEFT_JOBS_DIR/weft/$1/task-0"; }
 is_cancelled() { ends 143 'CANCELLED' weft wait "$id" && wait_state "$id" CANCELLED; }
 
 # Slurm's own prolog holds the job: there is no script yet, and so no record of its own.
