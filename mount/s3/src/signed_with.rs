@@ -47,8 +47,8 @@ impl SignedWith {
 }
 
 /// The name of the key in the header Authorization, where there is one: what stands before date,
-/// region, service and `aws4_request`. Other stores than AWS have names with slashes. Signatures for
-/// all regions name none.
+/// region, service and `aws4_request`. Other stores than AWS have names with slashes. Signatures
+/// for all regions name none.
 fn access_key(authorization: &str) -> Option<&str> {
     let (_, rest) = authorization.split_once("Credential=")?;
     let (credential, _) = rest.split_once(',')?;
