@@ -153,8 +153,10 @@ a_killed_rank_ends_the_job() {
     intel) codes=255 ;;
     esac
     rm -f "$WORK"/killed-*
+    # Open MPI 4.1 sometimes ends before it has said which signal it was.
+    local words='signal 9|SIGNAL: 9|[Kk]illed|terminated badly|the job has been aborted'
     # shellcheck disable=SC2016 # the ranks expand
-    ends_within 50 "$codes" 'signal 9|SIGNAL: 9|[Kk]illed|terminated badly' \
+    ends_within 50 "$codes" "$words" \
         launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then
             until [ -e "$0-other" ]; do sleep 0.05; done
             touch "$0-now"
