@@ -16,8 +16,6 @@ cancelled() {
         { [ "${1:-}" != debian-openmpi ] || rm -rf "${TMPDIR:-$work}"/ompi.n[12].*; } &&
         in_the_end_nothing_is_left
 }
-# Slurm may end the ranks before it sends TERM to the script, which then ends with their code.
-says_its_end() { grep -q '^signal=TERM\|^exit_code=143' "$WEFT_JOBS_DIR/weft/$1/task-0"; }
 is_cancelled() { ends 143 'CANCELLED' weft wait "$id" && wait_state "$id" CANCELLED; }
 
 # Slurm's own prolog holds the job: there is no script yet, and so no record of its own.

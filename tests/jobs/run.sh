@@ -103,6 +103,9 @@ state_of() { weft jobs --json "$1" | sed -n 's/.*"state": "\(.*\)",/\1/p'; }
 
 # wait_state JOB STATE
 wait_state() { [ "$(state_of "$1")" = "$2" ]; }
+# The record of a cancelled job. Slurm may end the ranks before it sends TERM to the script, which
+# then ends with their code.
+says_its_end() { grep -q '^signal=TERM\|^exit_code=143' "$WEFT_JOBS_DIR/weft/$1/task-0"; }
 
 script() { # script NAME LINE...
     printf '%s\n' '#!/bin/sh' "${@:2}" >"$work/$1"
