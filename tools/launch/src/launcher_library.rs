@@ -75,10 +75,7 @@ impl LauncherLibrary {
             .find(|(name, _)| *name == preload::PRELOAD)
             .map(|(_, value)| value.map(OsString::from));
         let mut list = set.unwrap_or_else(preload::inherited).unwrap_or_default();
-        if !list.is_empty() {
-            list.push(":");
-        }
-        list.push(&self.path);
+        preload::append(&mut list, &self.path);
         command.env(preload::PRELOAD, list);
         if self.keeps_sigpipe_off {
             command.env(WITHOUT_SIGPIPE, "1");

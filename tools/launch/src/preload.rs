@@ -151,12 +151,17 @@ pub fn add(rank: &mut Environment, libraries: &[Library], inherited: Option<OsSt
         if let Some((name, value)) = &library.variable {
             rank.set(name, value);
         }
-        if !list.is_empty() {
-            list.push(":");
-        }
-        list.push(&library.path);
+        append(&mut list, &library.path);
     }
     rank.set(PRELOAD, list);
+}
+
+/// Puts a library behind those that a value of LD_PRELOAD names.
+pub(crate) fn append(list: &mut OsString, library: &Path) {
+    if !list.is_empty() {
+        list.push(":");
+    }
+    list.push(library);
 }
 
 /// Has the ranks of a composed command load the libraries, after what they would preload anyway.
