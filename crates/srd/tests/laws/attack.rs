@@ -154,13 +154,19 @@ fn tell_alive(world: &mut World, bytes: &[u8]) {
     world.deliver(0, origin, bytes);
 }
 
-#[test]
-fn who_answers_heartbeats_is_waited_for_and_an_answer_that_is_played_back_keeps_nobody_alive() {
+/// Host 0 has a message for host 1, which was heard once and whose datagrams are all lost now.
+fn world_whose_second_host_falls_silent() -> World {
     let mut world = world(2, 6);
     world.post(0, 1, 1, 100);
     world.run_until_quiet(SECOND);
     world.swallow = Box::new(|_, _, _, _| true);
     world.post(0, 1, 2, 100);
+    world
+}
+
+#[test]
+fn who_answers_heartbeats_is_waited_for_and_an_answer_that_is_played_back_keeps_nobody_alive() {
+    let mut world = world_whose_second_host_falls_silent();
     for _ in 0..20 {
         world.run_for(SECOND);
         let answer = alive(&world, world.now - 100 * MS);
@@ -178,11 +184,7 @@ fn who_answers_heartbeats_is_waited_for_and_an_answer_that_is_played_back_keeps_
 /// As where a batch system suspends a job again and again, of which one process computes.
 #[test]
 fn who_answers_heartbeats_is_asked_again_however_often_both_were_stopped() {
-    let mut world = world(2, 6);
-    world.post(0, 1, 1, 100);
-    world.run_until_quiet(SECOND);
-    world.swallow = Box::new(|_, _, _, _| true);
-    world.post(0, 1, 2, 100);
+    let mut world = world_whose_second_host_falls_silent();
     for _ in 0..4 {
         world.run_for(SECOND);
         let answer = alive(&world, world.now - 100 * MS);

@@ -273,15 +273,20 @@ fn large_messages_of_many_senders_together_never_exceed_the_credit_pool() {
     }
 }
 
-/// As OSU's `mbw_mr` sends them: 64 before it waits for an answer.
-#[test]
-fn the_window_is_open_for_60_messages_of_16_kib_while_the_owner_reads_none() {
-    let mut world = World::new(2, 96);
+/// Host 1 of this world has had one message of host 0, and from now on keeps 1 MiB of it unread.
+fn with_1_mib_unread(mut world: World) -> World {
     let from = world.remote(1, 0);
     world.post(0, 1, 0, 1000);
     world.run_for(MS);
-    let unread = Instant(world.now);
-    world.hosts[1].machine.at(from).set_unread(unread, 1 << 20);
+    let now = Instant(world.now);
+    world.hosts[1].machine.at(from).set_unread(now, 1 << 20);
+    world
+}
+
+/// As OSU's `mbw_mr` sends them: 64 before it waits for an answer.
+#[test]
+fn the_window_is_open_for_60_messages_of_16_kib_while_the_owner_reads_none() {
+    let mut world = with_1_mib_unread(World::new(2, 96));
     for token in 1..=60 {
         world.post(0, 1, token, 16 << 10);
     }
@@ -293,15 +298,8 @@ fn the_window_is_open_for_60_messages_of_16_kib_while_the_owner_reads_none() {
 fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
     let mut config = config();
     config.memory.receive_credit_bytes = 256 << 10;
-    let mut world = World::with(2, 95, config);
+    let mut world = with_1_mib_unread(World::with(2, 95, config));
     let from = world.remote(1, 0);
-    world.post(0, 1, 0, 1000);
-    world.run_for(MS);
-    let now = world.now;
-    world.hosts[1]
-        .machine
-        .at(from)
-        .set_unread(Instant(now), 1 << 20);
     for token in 1..60 {
         world.post(0, 1, token, 30_000);
     }
