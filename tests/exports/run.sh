@@ -66,33 +66,44 @@ for owner in batch cluster pods; do
 done
 
 # Slurm's scripts on a mount namespace as Slurm makes one: it is held by a file, and its /dev/shm
-# was mounted without a size.
+# was mounted without a size. All of it runs in a namespace whose /dev/shm stands for the node's.
 sized_in_namespace() {
-    local version=$1 folder=$work/slurm-$1 bytes
+    local version=$1 folder=$work/slurm-$1 bytes before
     mkdir -p "$folder/17" && : >"$folder/17/.ns" || return 1
     "$WEFT" export slurm-shm --slurm "$version" --script "$work/full.yaml" >"$folder/script" &&
         chmod +x "$folder/script" || return 1
+    while umount /dev/shm 2>/dev/null; do :; done
+    mount -t tmpfs -o size=1g tmpfs /dev/shm || return 1
     # A namespace is bound to a file only where mounts do not spread.
     mount --bind "$folder" "$folder" && mount --make-private "$folder" || return 1
+    bytes_of_shm() { "$@" df -B1 --output=size /dev/shm | tail -n 1; }
+    before=$(bytes_of_shm)
     if [ "$version" = 22.05 ]; then
         # It is started before there is a namespace.
         SLURM_JOB_MOUNTPOINT_SRC=$folder/17/.17 "$folder/script" || return 1
     fi
-    unshare --mount="$folder/17/.ns" mount -t tmpfs tmpfs /dev/shm || return 1
+    # Slurm binds the namespace first; until it mounts, /dev/shm there is the node's.
+    unshare --mount="$folder/17/.ns" sh -c 'sleep 0.5 && umount /dev/shm && sleep 0.2 &&
+        mount -t tmpfs tmpfs /dev/shm' || return 1
     if [ "$version" = 24.11 ]; then SLURM_NS=$folder/17/.ns "$folder/script" || return 1; fi
     has_size() {
-        bytes=$(nsenter --mount="$folder/17/.ns" -- df -B1 --output=size /dev/shm | tail -n 1)
-        [ "$bytes" -eq $((1536 << 20)) ]
+        [ "$(bytes_of_shm nsenter --mount="$folder/17/.ns" --)" -eq $((1536 << 20)) ]
     }
-    wait_for 100 has_size
-    local status=$?
-    nsenter --mount="$folder/17/.ns" -- df -h /dev/shm
-    umount "$folder/17/.ns" "$folder"
-    return $status
+    wait_for 60 has_size || return 1
+    bytes=$(bytes_of_shm)
+    [ "$bytes" = "$before" ] || echo "the node's /dev/shm had $before bytes, and has $bytes now"
+    umount "$folder/17/.ns" "$folder" /dev/shm
+    [ "$bytes" = "$before" ]
 }
+export -f sized_in_namespace wait_for
+export work WEFT
+# Linux binds a namespace only to a file of one with a smaller number, and 6.18 gives numbers to
+# each processor in advance: both namespaces must come from one processor.
+one_processor=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
 for version in 24.11 22.05; do
     if unshare --mount true 2>/dev/null; then
-        case_of "slurm-$version" sized_in_namespace "$version"
+        case_of "slurm-$version" taskset -c "$one_processor" \
+            unshare --mount bash -c "sized_in_namespace $version"
     else
         skip "slurm-$version" 'mount namespaces are refused here'
     fi

@@ -107,14 +107,18 @@ exec nsenter --mount=\"$SLURM_NS\" -- mount -o remount,size=SIZE /dev/shm
 ";
 
 /// The file that names the namespace is in the folder above the job's own, and a mount of nsfs once
-/// there is one.
+/// there is one. Slurm binds it before it mounts the job's own /dev/shm. Until that is done the
+/// namespace has the node's, whose size is not the job's to set: so its device must be one that the
+/// node has mounted nowhere.
 const INIT: &str = "\
 #!/bin/sh
 namespace=$(dirname \"$SLURM_JOB_MOUNTPOINT_SRC\")/.ns
 (
-    for _ in $(seq 500); do
-        if nsenter --mount=\"$namespace\" -- true 2>/dev/null; then
-            exec nsenter --mount=\"$namespace\" -- mount -o remount,size=SIZE /dev/shm
+    for _ in $(seq 2000); do
+        if device=$(nsenter --mount=\"$namespace\" -- mountpoint -d /dev/shm) &&
+            ! grep -q \" $device \" /proc/self/mountinfo &&
+            nsenter --mount=\"$namespace\" -- mount -o remount,size=SIZE /dev/shm; then
+            exit
         fi
         sleep 0.01
     done
