@@ -77,7 +77,8 @@ judge() {
         add "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
         if [ "$status" != 0 ] && [ "${BASH_REMATCH[2]}" = 0 ]; then add 0 1 0; fi
     else
-        printf 'not ok - %s ended with status %s and without its summary line\n' "$1" "$status"
+        printf 'not ok - %s ended with status %s and without its summary line\n' "$1" "$status" |
+            tee -a "$log/${1//\//-}"
         add 0 1 0
     fi
     printf '# %s: %s s, computed %s s\n' "$1" "$seconds" "$computed"
@@ -132,6 +133,12 @@ started=()
 for suite in $(scripts ${beside[*]}); do show_beside "$suite"; done
 for suite in $(scripts $alone); do run_suite "$suite"; done
 
+# Once more together, since what stands above is long.
+if [ "$failed" != 0 ]; then
+    printf -- '-- failed\n'
+    sed -n 's/^test \(.*\) \.\.\. FAILED$/cargo test: \1/p' "$log/cargo"
+    grep '^not ok' "$log"/tests-*-run.sh | sed "s,^$log/tests-,tests/,; s,-run.sh:not ok - ,: ,"
+fi
 mkdir -p report
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped" |
     tee report/test-summary.txt
