@@ -5,13 +5,12 @@
 # is over and its nodes are not free yet. mounts.sh cancels jobs with buckets. Sourced by run.sh.
 
 # cancelled [MPI] [WAY]: the job of `id` ends as cancelled for who waits, for who asks, and in its
-# own record; nothing of it is left. By mpirun the record may lack the signal: the script writes it
-# when the launcher has ended; where that takes longer than KillWait, the script is killed before.
-# What MPICH leaves in /dev/shm goes with the next rank that Weft starts there. Open MPI 4.1's
-# daemon that is ended by mpirun's srun leaves its folder in TMPDIR.
+# own record; nothing of it is left. By mpirun the record may say otherwise: ended by TERM, that of
+# Open MPI 5 has returned 0. What MPICH leaves in /dev/shm goes with the next rank that Weft starts
+# there. Open MPI 4.1's daemon that is ended by mpirun's srun leaves its folder in TMPDIR.
 cancelled() {
     ends 0 '' weft cancel --wait "$id" && is_cancelled &&
-        { [ -n "${2:-}" ] || wait_for 100 says_its_end "$id" >>"$work/out"; } &&
+        { [ -n "${2:-}" ] || says_its_end "$id"; } &&
         { [ -z "${1:-}" ] || "$WEFT" exec --mpi "$1" -- true; } &&
         { [ "${1:-}" != debian-openmpi ] || rm -rf "${TMPDIR:-$work}"/ompi.n[12].*; } &&
         in_the_end_nothing_is_left

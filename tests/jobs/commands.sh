@@ -31,7 +31,7 @@ submit "${plain[@]}" -- "$work/slow" && running=$id && wait_for 100 wait_state "
     ends 0 '' weft cancel --wait "$id" "$running" &&
     ends 143 'CANCELLED' weft wait "$id" && ends 143 'CANCELLED' weft wait "$running" &&
     ends 0 'has ended already' weft cancel "$id" &&
-    wait_for 100 says_its_end "$running"
+    says_its_end "$running"
 report $? 'a job is cancelled while it waits and while it runs'
 
 script signalled 'trap "echo got USR1; exit 5" USR1' 'echo ready' 'while :; do sleep 0.1; done'

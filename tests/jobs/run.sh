@@ -103,9 +103,16 @@ state_of() { weft jobs --json "$1" | sed -n 's/.*"state": "\(.*\)",/\1/p'; }
 
 # wait_state JOB STATE
 wait_state() { [ "$(state_of "$1")" = "$2" ]; }
-# The record of a cancelled job. Slurm may end the ranks before it sends TERM to the script, which
-# then ends with their code.
-says_its_end() { grep -q '^signal=TERM\|^exit_code=143' "$WEFT_JOBS_DIR/weft/$1/task-0"; }
+# says_its_end JOB: its record alone says that it was cancelled: under a number that Slurm does not
+# know. Slurm may end the ranks before it sends TERM to the script, or kill the script.
+says_its_end() {
+    local other=4242$1 status
+    cp -r "$WEFT_JOBS_DIR/weft/$1" "$WEFT_JOBS_DIR/weft/$other" &&
+        ends 143 'CANCELLED' weft wait "$other"
+    status=$?
+    rm -r "$WEFT_JOBS_DIR/weft/$other"
+    return $status
+}
 
 script() { # script NAME LINE...
     printf '%s\n' '#!/bin/sh' "${@:2}" >"$work/$1"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `weft cancel`: ends jobs, or sends their ranks a signal.
 //!
-//! Called by `weft`; scancel(1) does the work.
+//! Called by `weft`; scancel(1) does the work, and the job's record says that it was asked to.
 
 use std::ffi::OsString;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{CommandFactory, Parser};
 
@@ -80,6 +81,7 @@ fn cancel(arguments: &CancelArguments) -> Result<(), Fault> {
     result
 }
 
+/// The record says so only once Slurm has agreed.
 fn cancel_one(id: &JobId, signal: Option<&str>, records: Option<&Records>) -> Result<(), Fault> {
     let tasks = tasks::of_job(id, records)?;
     if tasks.iter().all(Task::is_over) {
@@ -97,11 +99,16 @@ fn cancel_one(id: &JobId, signal: Option<&str>, records: Option<&Records>) -> Re
              removes it from the queue"
         )));
     }
-    let number = id.to_string();
+    let (number, at) = (id.to_string(), SystemTime::now());
+    let is_cancelled = signal.is_none();
     let signal = signal.map(|name| format!("--signal={name}"));
     let words: Vec<&str> = signal.as_deref().into_iter().chain([&*number]).collect();
     let answer = command::ask("scancel", &words)?;
-    answer
-        .or_fail(&format!("scancel {}", words.join(" ")))
-        .map(|_| ())
+    answer.or_fail(&format!("scancel {}", words.join(" ")))?;
+    if is_cancelled && let Some(records) = records {
+        let at = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let under_way = tasks.iter().filter(|task| !task.is_over());
+        under_way.for_each(|task| records.note_cancelled(task.job, task.task, at));
+    }
+    Ok(())
 }

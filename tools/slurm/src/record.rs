@@ -81,6 +81,14 @@ impl Records {
         fs::write(folder.join("script"), &submitted.script)
     }
 
+    /// Notes that a task was cancelled at this time, in seconds since 1970: the script of a job
+    /// whose ranks end first does not hear why, and one that is killed cannot say it. A job without
+    /// a record gets none, and a folder that cannot be written to is no reason to fail.
+    pub fn note_cancelled(&self, job: u64, task: Option<u32>, at: u64) {
+        let path = self.folder_of(job).join(cancelled_file(task.unwrap_or(0)));
+        let _ = fs::write(path, format!("version={VERSION}\nat={at}\n"));
+    }
+
     /// All jobs that have a record, in no order.
     #[must_use]
     pub fn jobs(&self) -> Vec<u64> {
@@ -99,7 +107,13 @@ impl Records {
         let of_job = Fields::of_lines(&of_job);
         let read_task = |number: u32, text: &str| {
             let fields = Fields::of_lines(text);
-            (fields.get("version") == Some(VERSION)).then(|| task(job, number, &of_job, &fields))
+            let note = read(&folder.join(cancelled_file(number))).unwrap_or_default();
+            let note = Fields::of_lines(&note);
+            let has_version = |fields: &Fields<'_>| fields.get("version") == Some(VERSION);
+            let cancelled = note.number("at").filter(|_| has_version(&note));
+            let mut task = has_version(&fields).then(|| task(job, number, &of_job, &fields))?;
+            task.note_cancelled(cancelled);
+            Some(task)
         };
         let mut tasks: Vec<Task> = task_files(&folder)
             .filter_map(|(number, path)| read_task(number, &read(&path)?))
@@ -130,6 +144,10 @@ impl Records {
             }
         }
     }
+}
+
+fn cancelled_file(task: u32) -> String {
+    format!("cancelled-{task}")
 }
 
 /// The files `task-N` of a record.
@@ -233,6 +251,36 @@ mod tests {
         }
         assert_eq!(records.jobs(), [12]);
         assert!(records.tasks(13).is_empty());
+    }
+
+    #[test]
+    fn a_task_that_was_cancelled_while_it_ran_and_did_not_end_well_is_cancelled() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = records(folder.path());
+        records.note_cancelled(12, Some(3), 105);
+        assert!(records.jobs().is_empty(), "it has no record");
+        records.write(12, &submitted(None)).unwrap();
+        let is_cancelled = |end: &str| {
+            let text = format!("version=1\narray=yes\nbegan=100\n{end}");
+            fs::write(records.folder_of(12).join("task-3"), text).unwrap();
+            records.tasks(12).remove(0).state == "CANCELLED"
+        };
+        let ends = [143, 7, 0].map(|code| format!("ended=110\nexit_code={code}\n"));
+        let found = || [&*ends[0], &ends[1], &ends[2], ""].map(is_cancelled);
+        assert_eq!(found(), [false; 4]);
+        records.note_cancelled(12, Some(4), 105);
+        assert_eq!(found(), [false; 4], "another one was cancelled");
+        // An earlier attempt; the first second, and a later one; the last one; when it was over.
+        for (at, wanted) in [
+            (99, [false; 4]),
+            (100, [true, true, false, true]),
+            (109, [true, true, false, true]),
+            (110, [true, false, false, true]),
+            (111, [false, false, false, true]),
+        ] {
+            records.note_cancelled(12, Some(3), at);
+            assert_eq!(found(), wanted, "{at}");
+        }
     }
 
     #[test]

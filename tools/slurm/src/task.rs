@@ -82,6 +82,9 @@ const UNDER_WAY: [&str; 14] = [
     "STOPPED",
 ];
 
+/// The exit code of what TERM has ended.
+const CANCELLED: u8 = 143;
+
 /// Reasons for which a job waits for ever. Of these Slurm itself says so by name.
 const NEVER: [&str; 2] = ["DependencyNeverSatisfied", "BadConstraints"];
 
@@ -109,10 +112,27 @@ impl Task {
             "TIMEOUT" | "DEADLINE" => 124,
             "NODE_FAIL" | "BOOT_FAIL" => 4,
             "OUT_OF_MEMORY" | "LOST" => 137,
-            "CANCELLED" | "PREEMPTED" | "REVOKED" => 143,
+            "CANCELLED" | "PREEMPTED" | "REVOKED" => CANCELLED,
             // A job that failed has not ended with 0, even where its script did.
             _ => self.status.as_shell().max(1),
         })
+    }
+
+    /// Takes into account when somebody cancelled it, in seconds since 1970: it is cancelled, if it
+    /// ran then and did not end well. In the second in which it ended, only TERM shows that it ran.
+    pub fn note_cancelled(&mut self, at: Option<u64>) {
+        let (Some(at), Some(began)) = (at, self.began) else {
+            return;
+        };
+        let ended = self.ended.unwrap_or(u64::MAX);
+        let failed = match self.state.as_str() {
+            "FAILED" if self.status.as_shell() != CANCELLED => at < ended,
+            "FAILED" | "LOST" => at <= ended,
+            _ => false,
+        };
+        if failed && began <= at {
+            self.state = "CANCELLED".to_owned();
+        }
     }
 
     /// Its number as Slurm writes it: `12`, `12_3`.
