@@ -9,6 +9,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+# shellcheck source=tests/ports.sh
+. tests/ports.sh
 PYTHON=${BUCKET_PYTHON:-$PWD/.env/bucket/bin/python}
 export AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret AWS_EC2_METADATA_DISABLED=true
 
@@ -55,8 +57,7 @@ known+=,wrong_completions_are_refused,copies_keep_metadata_and_the_conditions_on
 known+=,copies_keep_the_conditions_on_their_destination,wrong_keys_are_refused
 known+=,checksums_are_verified_kept_and_given_back
 store_known=copies,copy-targets,uploads,completions
-port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
-print(s.getsockname()[1])')
+port=$(free_ports 1)
 "$PYTHON" -m moto.server -H 127.0.0.1 -p "$port" >"$work/moto" 2>&1 &
 moto=$!
 moto_is_there() {

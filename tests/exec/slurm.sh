@@ -4,6 +4,8 @@
 # ended by its process ids. Sourced by run.sh. Debian's packages slurmctld, slurmd, slurm-client and
 # slurm-wlm-basic-plugins are enough, unpacked (dpkg-deb -x) below WEFT_SLURM_ROOT; by default below
 # .env/slurm, where scripts/setup.sh puts them, else those that are installed.
+# shellcheck source=tests/ports.sh
+. "$ROOT/tests/ports.sh"
 if [ -z "${WEFT_SLURM_ROOT:-}" ] && [ -f "$ROOT/.env/slurm/installed.txt" ]; then
     WEFT_SLURM_ROOT=$ROOT/.env/slurm
 fi
@@ -34,11 +36,7 @@ slurm_is_here() {
 slurm_start() {
     local folder=$1 ports node plugins=${WEFT_SLURM_ROOT:-}/usr/lib/x86_64-linux-gnu/slurm-wlm
     mkdir -p "$folder"/{state,n1,n2,tmp-n1,tmp-n2} || return
-    # Ports that are free now.
-    read -ra ports < <(python3 -c 'import socket
-held = [socket.socket() for _ in range(3)]
-for one in held: one.bind(("127.0.0.1", 0))
-print(*[one.getsockname()[1] for one in held])')
+    read -ra ports < <(free_ports 3)
     export SLURM_CONF=$folder/slurm.conf
     [ -n "${WEFT_SLURM_ROOT:-}" ] && export LD_LIBRARY_PATH=$plugins
     cat >"$SLURM_CONF" <<END

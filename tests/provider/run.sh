@@ -10,6 +10,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/provider/checks.sh
 . tests/provider/checks.sh
+# shellcheck source=tests/ports.sh
+. tests/ports.sh
 library=$folder/libweft-fi.so
 
 # expect NAME PATTERN COMMAND...: the command's output, errors included, must hold the pattern; its
@@ -63,17 +65,18 @@ check_tools() {
 # check_pingpong NAME PROGRAM: libfabric's fi_pingpong, every byte checked, untagged and tagged, by
 # shared memory and by datagrams.
 check_pingpong() {
-    local name=$1 program=$2 server each form route
+    local name=$1 program=$2 server each form route port
     for each in "msg auto" "tagged auto" "tagged srd"; do
         read -r form route <<<"$each"
+        port=$(free_ports 1)
         local pingpong=(env FI_WEFT_ROUTE="$route" FI_WEFT_TRUST_NETWORK=1
             timeout 200 "$program" -p weft -e rdm -m "$form" -I 200 -c)
-        "${pingpong[@]}" >"$work/server" 2>&1 &
+        "${pingpong[@]}" -B "$port" >"$work/server" 2>&1 &
         server=$!
-        listens "$server" 47592 ||
+        listens "$server" "$port" ||
             not_ok "${name}_server_starts" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
         expect "${name}_runs_over_the_provider ($form, route $route)" '^1m +200 +=200' \
-            "${pingpong[@]}" 127.0.0.1
+            "${pingpong[@]}" -P "$port" 127.0.0.1
         wait "$server" ||
             not_ok "${name}_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
     done

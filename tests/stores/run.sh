@@ -15,6 +15,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 wanted=("$@")
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+# shellcheck source=tests/ports.sh
+. tests/ports.sh
 STORES=${STORES:-.env/stores/bin}
 read -ra LAWS <<<"${LAWS:-cargo test --locked --quiet -p weft-s3 --test conformance --}"
 PYTHON=${BUCKET_PYTHON:-$PWD/.env/bucket/bin/python}
@@ -24,8 +26,7 @@ export AWS_SHARED_CREDENTIALS_FILE=/dev/null
 server=
 trap '[ -n "$server" ] && kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0));
-print(s.getsockname()[1])')
+port=$(free_ports 1)
 url=http://127.0.0.1:$port
 
 laws() { # laws WITHOUT [LACKS]: as the suite's variables have it

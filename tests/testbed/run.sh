@@ -87,8 +87,9 @@ waits_for() {
 # which may lose the last words of a rank that aborts, or be cut off from them.
 INTO_FILE=(sh -c 'exec "$@" >>"$0.$(hostname)" 2>&1')
 
-# The port at which the server of fi_pingpong waits for its client; suites use it.
-export PINGPONG_PORT=47592
+# The port at which the server of fi_pingpong waits for its client: none that the kernel gives to
+# connections, as its own one is.
+PINGPONG_PORT=7592
 
 # Files that a job left in the /dev/shm of a host of the testbed, or in its folder for others.
 left_on_hosts() {

@@ -113,11 +113,11 @@ pingpong6() {
     folder=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
     local settings=(env "FI_PROVIDER_PATH=$folder" "FI_WEFT_JOB_KEY=$(printf '5e%.0s' {1..32})")
     bed host b1 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:1::2,fd79:0:0:1::2 \
-        fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c >"$WORK/server" 2>&1 &
+        fi_pingpong -B $PINGPONG_PORT -p weft -e rdm -I 60 -S 1048576 -c >"$WORK/server" 2>&1 &
     server=$!
     listens b1 $server $PINGPONG_PORT || { cat "$WORK/server"; return 1; }
     bed host a0 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:0::2,fd79:0:0:1::1 \
-        fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c "$(bed address 1)"
+        fi_pingpong -P $PINGPONG_PORT -p weft -e rdm -I 60 -S 1048576 -c "$(bed address 1)"
     status=$?
     wait $server || status=$?
     [ "$status" = 0 ] || cat "$WORK/server"
