@@ -111,9 +111,7 @@ show_beside() {
 
 # The suites of one line run one after another. What they wait for only says that something hangs;
 # loom, the sanitizers and crash compute, and the soak takes what it gets for three minutes.
-# - The suites with MPIs come first: they must end before tests/mpi, which looks for files that a
-#   job left in /dev/shm.
-# - The testbed and the mount ask for more processor than others (nice): one follows the other.
+# The testbed and the mount ask for more processor than others (nice): one follows the other.
 beside=(
     'testbed mount provider bucket-server'
     'jobs loom sanitizers crash soak fuzz'

@@ -6,6 +6,9 @@
 # with `N passed, N failed, N skipped`.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+# shellcheck source=tests/own_shm.sh
+. tests/own_shm.sh
+own_dev_shm tests/crash/run.sh "$@"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 

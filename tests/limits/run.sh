@@ -14,6 +14,9 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 RUN=tests/limits/run.sh
+# shellcheck source=tests/own_shm.sh
+. tests/own_shm.sh
+own_dev_shm $RUN "$@"
 # shellcheck source=tests/mpi/arguments.sh
 . tests/mpi/arguments.sh
 asked=$*

@@ -17,6 +17,9 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 RUN=tests/mpi/run.sh
+# shellcheck source=tests/own_shm.sh
+. tests/own_shm.sh
+own_dev_shm $RUN "$@"
 # shellcheck source=tests/mpi/arguments.sh
 . tests/mpi/arguments.sh
 read_arguments "$@"
