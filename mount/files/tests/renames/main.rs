@@ -8,6 +8,8 @@ mod holds;
 mod overlaps;
 mod records;
 mod repeats;
+#[path = "../../../../tests/stalls.rs"]
+mod stalls;
 mod views;
 
 use std::collections::BTreeMap;
