@@ -15,6 +15,8 @@ mod fake;
 #[path = "run/spec.rs"]
 mod spec;
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -416,38 +418,51 @@ fn a_misspelled_benchmark_is_named_once_before_any_rank_starts() {
     assert_eq!(talk, line);
 }
 
-/// Runs a line of shell with `weft` as $W; the status of each part of a pipe is what it prints
-/// last.
-fn piped(fake: &Fake, line: &str) -> (String, String) {
-    let script = format!("{line}; echo ${{PIPESTATUS[0]}}");
-    let output = std::process::Command::new("bash")
-        .args(["-c", &script])
-        .env("W", env!("CARGO_BIN_EXE_weft"))
+/// Runs `weft`, and nobody reads its standard output, or what it says besides. Its exit code as a
+/// shell says it, and what could be read.
+fn unread(fake: &Fake, words: &[&str], reads_output: bool) -> (i32, String) {
+    let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+    // Before it begins: what it writes finds nobody.
+    drop(reader);
+    let unread = Stdio::from(std::os::fd::OwnedFd::from(writer));
+    let (output, talk) = if reads_output {
+        (Stdio::piped(), unread)
+    } else {
+        (unread, Stdio::piped())
+    };
+    let ended = std::process::Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(words)
         .env("WEFT_MPI_PATH", fake.path(""))
-        .output()
+        .stdout(output)
+        .stderr(talk)
+        .spawn()
+        .and_then(std::process::Child::wait_with_output)
         .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (text(output.stdout), text(output.stderr))
+    let signal = ended.status.signal().map(|signal| 128 + signal);
+    let said = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+    (ended.status.code().or(signal).unwrap(), said)
 }
 
 #[test]
 fn a_reader_that_goes_away_ends_every_tool_quietly() {
     let fake = Fake::new();
-    // true reads nothing, and what is written at the end of a second finds nobody.
-    for tool in ["info", "bench --help", "sim incast --hosts 8"] {
-        let (said, talk) = piped(&fake, &format!("(sleep 0.3; exec \"$W\" {tool}) | true"));
-        assert_eq!((said.as_str(), talk.as_str()), ("141\n", ""), "{tool}");
+    let tools: [&[&str]; 3] = [
+        &["info"],
+        &["bench", "--help"],
+        &["sim", "incast", "--hosts", "8"],
+    ];
+    let job = ["run", "--mpi", "openmpi", "--transport", "native", "--"];
+    let dry = [&["run", "--dry-run"], &job[1..], &["/bin/true"]].concat();
+    for words in tools.into_iter().chain([&*dry]) {
+        assert_eq!(
+            unread(&fake, words, false),
+            (141, String::new()),
+            "{words:?}"
+        );
     }
-    let job = "\"$W\" run --dry-run --mpi openmpi --transport native -- /bin/true";
-    let (said, talk) = piped(&fake, &format!("(sleep 0.3; exec {job}) | true"));
-    assert_eq!((said.as_str(), talk.as_str()), ("141\n", ""));
     // Nobody hears what weft run says either, and the job ends as it would.
-    let job = "\"$W\" run --mpi openmpi --transport native -- /bin/sh -c 'exit 7'";
-    let (said, _) = piped(
-        &fake,
-        &format!("(sleep 0.3; exec {job}) 2>&1 >/dev/null | true"),
-    );
-    assert_eq!(said, "7\n");
+    let ends = [&job[..], &["/bin/sh", "-c", "exit 7"]].concat();
+    assert_eq!(unread(&fake, &ends, true), (7, String::new()));
 }
 
 #[test]
