@@ -31,11 +31,6 @@ fi
 "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 400 -- "$WEFT" bench latency -m 8:8 -i 100000000 \
     >"$work/job" 2>&1 &
 job=$!
-for _ in $(seq 400); do
-    grep -q "weft/" /proc/net/unix && "$WEFT" top --once --json --interval 0.1 |
-        grep -q '"route": "shm"' && break
-    sleep 0.1
-done
 
 # read_own JOB INTERVAL: what weft top says of the ranks below this process is in $work/json. It
 # sees every job of the machine, and other suites have some.
@@ -58,6 +53,10 @@ PYTHON
     cat "$work/json"
 }
 
+# runs_with JOB PATTERN: the ranks of this job are there, and the pattern is in what weft top says.
+runs_with() { read_own "$1" 0.1 >/dev/null && grep -q -- "$2" "$work/json"; }
+wait_for 100 runs_with "$job" '"route": "shm"'
+
 # A busy machine lets a rank stand for half a second.
 in_three() { "$1" || "$1" || "$1"; }
 json() {
@@ -79,7 +78,7 @@ PYTHON
 check 'JSON names both ranks, their remotes and rates' in_three json
 text() { "$WEFT" top --once --interval 0.3 | tee "$work/text"; grep -q 'shm' "$work/text" &&
     grep -q 'inline' "$work/text"; }
-check 'text shows them too' text
+check 'text shows them too' in_three text
 pipe() { "$WEFT" top --once --interval 0.1 | head -n 1 | grep -q 'weft top: [0-9]* endpoints'; }
 check 'a reader that leaves early is no failure' pipe
 
@@ -104,10 +103,6 @@ FI_WEFT_ROUTE=srd "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 400 -- "$WEFT"
     -m 65536:65536 -i 100000000 >"$work/far" 2>&1 &
 far=$!
 network() {
-    for _ in $(seq 400); do
-        "$WEFT" top --once --interval 0.1 | grep -q 'rtt [0-9]' && break
-        sleep 0.1
-    done
     read_own "$far" 1.2 || return 1
     python3 - "$work/json" <<'PYTHON'
 import json, sys
@@ -129,11 +124,12 @@ streams = [flow for row in busy for flow in row["flows"] if flow["sent_bytes_per
 assert streams, "one of them sends a stream"
 PYTHON
 }
+wait_for 100 runs_with "$far" '"srtt_ns": [1-9]'
 check 'a remote over the network has a round trip, a window, paths and rates' in_three network
 rows() { "$WEFT" top --once --interval 0.3 |
     tee "$work/text"; grep -qE 'srd .*rtt .*cwnd .*paths [0-9]+/[0-9]+' "$work/text" &&
         grep -q 'srd datagrams' "$work/text"; }
-check 'text shows that too' rows
+check 'text shows that too' in_three rows
 kill "$far" 2>/dev/null
 wait "$far" 2>/dev/null
 
@@ -141,10 +137,6 @@ wait "$far" 2>/dev/null
     -i 1000000000 >"$work/far" 2>&1 &
 far=$!
 collectives() {
-    for _ in $(seq 400); do
-        "$WEFT" top --once --interval 0.1 | grep -q 'collectives barrier' && break
-        sleep 0.1
-    done
     read_own "$far" 0.5 || return 1
     "$WEFT" info >"$work/info"
     grep -A 9 'Choices of the jobs' "$work/info"
@@ -158,6 +150,7 @@ for row in busy:
     assert row["weft"] > row["mpi"] and row["mpi_per_s"] == 0
 PYTHON
 }
+wait_for 100 runs_with "$far" '"weft_per_s": [1-9]'
 check 'weft top and weft info show which collectives Weft carries out' in_three collectives
 kill "$far" 2>/dev/null
 wait "$far" 2>/dev/null
