@@ -152,11 +152,15 @@ report $? "$name"
 
 name='credentials and address stand on no command line'
 printf '%s\n' weft-secret "$BUCKET_URL" >"$work/secrets"
-run --mount "s3://data:$one" -n 2 -- sh -c 'touch "$0"; sleep 1' "$work/begun" >"$work/out" 2>&1 &
+# shellcheck disable=SC2016 # the ranks expand
+run --mount "s3://data:$one" -n 2 -- \
+    sh -c 'touch "$0"; until [ -e "$1" ]; do sleep 0.05; done' "$work/begun" "$work/looked" \
+    >"$work/out" 2>&1 &
 job=$!
 wait_for 100 test -e "$work/begun" >>"$work/out"
 # The patterns come from a file, since grep's own command line is looked at, too.
 shown=$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' | grep -cF -f "$work/secrets")
+touch "$work/looked"
 wait "$job" && [ "$shown" = 0 ]
 report $? "$name"
 
@@ -220,23 +224,25 @@ ends 137 '' "$WEFT" exec --mpi "$mpi" --mount "s3://data:$one" -- \
     tidy >>"$work/out" 2>&1 && empty >>"$work/out" 2>&1
 report $? "$name"
 
-# killed PATTERN COMMAND...: the process that the pattern names is killed while the ranks sleep.
+# killed PATTERN COMMAND...: the process that the pattern names is killed while the ranks stay; then
+# they may leave.
 killed() {
-    rm -f "$work"/{asleep,exchanged}-*
+    rm -f "$work"/{asleep,exchanged}-* "$work/leave"
     "${@:2}" >"$work/out" 2>&1 &
     local job=$!
     asleep() { [ "$(cd "$work" && ls -d asleep-* exchanged-* 2>/dev/null | wc -l)" = 2 ]; }
     wait_for 100 asleep >>"$work/out" || return
     # shellcheck disable=SC2046 # several numbers
     kill -9 $(pgrep -f "$1" | sort -n | tail -n "${KILLED:-1}") 2>>"$work/out"
+    touch "$work/leave"
     wait "$job"
     ended=$?
     echo "exit code $ended" >>"$work/out"
 }
-sleepy=(sh -c "touch $work/asleep-\$\$; sleep \$0" 3)
-by_run() { killed "$1" run --mount "s3://data:$one" -n 2 -- "${sleepy[@]}" && [ "$ended" != 0 ]; }
+staying=(sh -c "touch $work/asleep-\$\$; until [ -e $work/leave ]; do sleep 0.05; done")
+by_run() { killed "$1" run --mount "s3://data:$one" -n 2 -- "${staying[@]}" && [ "$ended" != 0 ]; }
 by_exec() {
-    killed "$1" ranks root 2 --mount "s3://data:$one" -- "${sleepy[@]}" && [ "$ended" != 0 ]
+    killed "$1" ranks root 2 --mount "s3://data:$one" -- "${staying[@]}" && [ "$ended" != 0 ]
 }
 by_run '^[^ ]*weft-mount ' && grep -q 'signal 9' "$work/out" && tidy >>"$work/out" 2>&1 &&
     by_exec '^[^ ]*weft-mount ' && grep -q 'signal 9' "$work/out" && tidy >>"$work/out" 2>&1
@@ -245,9 +251,9 @@ by_run 'mounts keep' && grep -q 'kept the mounts was killed' "$work/out" &&
     tidy >>"$work/out" 2>&1 && by_exec 'mounts keep' &&
     grep -q 'kept the mounts was killed' "$work/out" && tidy >>"$work/out" 2>&1
 report $? 'its keeper is killed: the job fails and says so, and nothing is left'
-sleepy[3]=64
 ends_launcher() { # the launcher that weft run has started goes on by itself; it is ended, too
-    killed "^$WEFT run" run --mount "s3://data:$one" -n 2 -- "${sleepy[@]}"
+    killed "^$WEFT run" run --mount "s3://data:$one" -n 2 -- \
+        sh -c "touch $work/asleep-\$\$; sleep 64"
     pkill -9 -f 'mpiexec|hydra|prterun|sleep 64' # of this world alone
     tidy
 }

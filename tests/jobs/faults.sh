@@ -35,11 +35,13 @@ nothing_lost() { [ -z "$(pgrep -f "$work/lost" || true)" ]; }
 wait_for 100 node_is n2 idle >>"$work/out" 2>&1 && wait_for 100 nothing_lost >>"$work/out" 2>&1
 report $? 'the node comes back, and its daemon ends what ran there'
 
-script drained 'echo "begun $$"' 'sleep 2'
+script drained 'echo "begun $$"' "until [ -e $work/is-draining ]; do sleep 0.1; done"
 on n2 drained && first=$id && scontrol update nodename=n2 state=drain reason=trial &&
-    submit "${plain[@]}" -N 1 -n 1 -w n2 -- "$work/well" && second=$id && ended "$first" &&
-    wait_state "$second" PENDING && wait_for 100 node_is n2 drained
+    submit "${plain[@]}" -N 1 -n 1 -w n2 -- "$work/well" && second=$id &&
+    touch "$work/is-draining" && ended "$first" && wait_state "$second" PENDING &&
+    wait_for 100 node_is n2 drained
 status=$?
+touch "$work/is-draining"
 scontrol update nodename=n2 state=resume && [ $status = 0 ] && ended "$second"
 report $? 'a drained node finishes its job, and takes the next one when it is back'
 

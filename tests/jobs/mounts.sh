@@ -107,6 +107,7 @@ else
             store_waits && touch "$work/store-waits" &&
             wait_for 100 is_over_but_for_its_file && wait_state "$id" RUNNING
     }
+    no_rank_is_left() { ! pgrep -af 'weft exec'; }
     late_is_published() { wait_for 100 no_mount_is_left && [ "$(objects)" = $((there + 1)) ]; }
     publishing >"$work/out" && ends 0 '' weft cancel "$id" && wait_state "$id" COMPLETING &&
         store_answers && late_is_published >>"$work/out" && ends 143 'CANCELLED' weft wait "$id"
@@ -115,7 +116,7 @@ else
     report $status 'cancelled while its files are published: they are, and it is CANCELLED'
 
     publishing >"$work/out" && ends 0 '' weft cancel --wait "$id" &&
-        ends 143 'CANCELLED' weft wait "$id" && ! pgrep -af 'weft exec' >>"$work/out" &&
+        ends 143 'CANCELLED' weft wait "$id" && wait_for 100 no_rank_is_left >>"$work/out" &&
         store_answers && late_is_published >>"$work/out"
     status=$?
     store_answers
