@@ -331,7 +331,8 @@ sweep() {
         { read -r pid start; read -r namespace; } <"$folder/owner" || true
         [ "$namespace" = "$(processes_of self)" ] || continue
         [ -n "$start" ] && [ "$(start_of "$pid")" = "$start" ] && continue
-        "$0" "${folder##*/}" down
+        # Somebody else may remove it at the same time.
+        "$0" "${folder##*/}" down || true
     done
 }
 

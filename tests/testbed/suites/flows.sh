@@ -32,6 +32,11 @@ dropped() {
             sum += $(at + 1) } END { print sum + 0 }'
 }
 
+# in_three COMMAND...: in one of three times. A machine that stands still for a second or two while
+# something is measured lowers what is measured; nothing raises it above what the network lets
+# through.
+in_three() { "$@" || "$@" || "$@"; }
+
 # 40 messages of 1 MiB are 29,000 packets. Without many flows three of four that are sent are lost;
 # a flow alone has 6 MB/s, the link 25.
 many_flows_fill_the_link() {
@@ -46,18 +51,19 @@ many_flows_fill_the_link() {
         { echo 'many flows are hardly more than one'; return 1; }
 }
 
+# the_doctor_says WORDS: of one flow and of 8.
+the_doctor_says() {
+    bed host a0 "$WEFT" doctor --hosts a0,b1 --flows --quick --launcher "$AGENT" \
+        >"$WORK/doctor" 2>&1
+    cat "$WORK/doctor"
+    grep -q "a0 to b1: one flow .*, 8 flows .*: $1" "$WORK/doctor"
+}
+
 the_doctor_measures_flows() {
     bed flow-limit $FLOW_MBIT
-    bed host a0 "$WEFT" doctor --hosts a0,b1 --flows --quick --launcher "$AGENT" \
-        >"$WORK/doctor" 2>&1
-    cat "$WORK/doctor"
-    grep -q 'a0 to b1: one flow .*, 8 flows .*: the network limits each flow' "$WORK/doctor" ||
-        return 1
+    in_three the_doctor_says 'the network limits each flow' || return 1
     bed flow-limit 0
-    bed host a0 "$WEFT" doctor --hosts a0,b1 --flows --quick --launcher "$AGENT" \
-        >"$WORK/doctor" 2>&1
-    cat "$WORK/doctor"
-    grep -q 'a0 to b1: one flow .*, 8 flows .*: one flow takes the whole bandwidth' "$WORK/doctor"
+    in_three the_doctor_says 'one flow takes the whole bandwidth'
 }
 
 flows_suite() {
@@ -67,7 +73,7 @@ flows_suite() {
     new_testbed --paths 1 --rate 200mbit --mtu 1500 ||
         { skip 'flows' 'the testbed could not be made'; return; }
     run_case 'flows: where the network limits each, many fill the link, mpich' 180 \
-        many_flows_fill_the_link
+        in_three many_flows_fill_the_link
     run_case 'flows: the doctor measures whether the network limits each' 90 \
         the_doctor_measures_flows
     remove_testbeds

@@ -78,7 +78,20 @@ breaking() {
     return $stream_status
 }
 
+# Where the machine stood still between the look and the cut, the stream may have ended by then:
+# such a turn shows nothing.
 a_cut_cable_is_no_error() {
+    local turn status
+    for turn in 1 2 3; do
+        cut_cable "$1"
+        status=$?
+        [ $status = 3 ] || return $status
+        echo "turn $turn: the cut came too late to show anything"
+    done
+    return 1
+}
+
+cut_cable() {
     local status
     breaking "$1" bed host a0 ip link set eth1 down
     status=$?
@@ -86,8 +99,7 @@ a_cut_cable_is_no_error() {
     # The kernel forgets IPv6 addresses of a link that is down.
     bed host a0 ip addr add fd79:0:0:1::1/64 dev eth1 nodad 2>/dev/null
     [ "$status" = 0 ] || return "$status"
-    [ $(($(carried 1) - at1)) -gt 50000000 ] ||
-        { echo 'the cut came too late to show anything'; return 1; }
+    [ $(($(carried 1) - at1)) -gt 50000000 ] || return 3
 }
 
 # Over the first one the hosts' launchers talk too; they bear this for ten seconds.
