@@ -130,7 +130,8 @@ little_memory() {
         { echo 'the memory control group cannot be written' >&2; return 1; }
     (echo "$BASHPID" >"$group/cgroup.procs" && exec "$@")
     status=$?
-    rmdir "$group"
+    # What the job's launcher left to end by itself may still do so.
+    wait_for 60 rmdir "$group" 2>/dev/null
     return $status
 }
 environment little-memory little_memory '' ''

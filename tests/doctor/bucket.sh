@@ -17,7 +17,9 @@ else
     with_bucket() { # with_bucket NAME=VALUE... -- BUCKET
         local variables=()
         while [ "$1" != -- ]; do variables+=("$1"); shift; done
-        env AWS_ENDPOINT_URL="$BUCKET_URL" AWS_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true \
+        # Its own folder for what is temporary: others may run a doctor, too.
+        env TMPDIR="$work/mounting" AWS_ENDPOINT_URL="$BUCKET_URL" AWS_REGION=us-east-1 \
+            AWS_EC2_METADATA_DISABLED=true \
             AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/none AWS_MAX_ATTEMPTS=1 \
             AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret "${variables[@]}" \
             "$work/mounting/bin/weft" doctor --quick --bucket "$2" --json
@@ -33,7 +35,7 @@ else
         cat "$work/errors"
         ! grep -rq weft-secret "$work/json" "$work/errors" &&
             python3 tests/doctor/agree.py "$work/json" "$work/text" "$status" "${expected[@]}" &&
-            ! ls -d "${TMPDIR:-/tmp}"/weft-doctor-* 2>/dev/null
+            ! ls -d "$work"/mounting/weft-doctor-* 2>/dev/null
     }
     check 'bucket: one with nothing in it' found 'store=ok=answered' \
         "store's clock=ok=this host is" 'credentials=ok=AWS_ACCESS_KEY_ID' \

@@ -26,7 +26,9 @@ assert found["exit_code"] < 2, found["exit_code"]
 assert (reach["from"], reach["to"], reach["came"]) == ("a0", "b1", 64), reach
 PYTHON
     }
-    check 'two hosts: each has its checks' both_are_alike
+    # A machine that stands still for a second may lose a datagram for good.
+    in_three() { "$@" || "$@" || "$@"; }
+    check 'two hosts: each has its checks' in_three both_are_alike
     datagrams_are_dropped() {
         "$TESTBED" "$BED" host b1 sh -c 'nft add table inet t &&
             nft "add chain inet t c { type filter hook input priority 0; }" &&

@@ -121,7 +121,7 @@ nodes_meet() {
             AWS_BATCH_JOB_NODE_INDEX=$index examples/batch/nodes.sh false &
         others+=($!)
     done
-    WEFT_BATCH_ADDRESS=10.0.0.2 AWS_BATCH_JOB_NODE_INDEX=2 WEFT_BATCH_PATIENCE=20 \
+    WEFT_BATCH_ADDRESS=10.0.0.2 AWS_BATCH_JOB_NODE_INDEX=2 WEFT_BATCH_PATIENCE=100 \
         examples/batch/nodes.sh cat "$work/batch/hosts" >"$work/hosts"
     local status=$?
     kill "${others[@]}"

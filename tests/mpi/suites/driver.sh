@@ -3,7 +3,11 @@
 # The driver's own tests: a case that fails, hangs, or leaves a process or a file behind must be
 # found. Runs first and takes seconds.
 
-leave_process() { setsid sleep 97 & }
+# Before it is another program, it has no mark.
+leave_process() {
+    setsid sleep 97 &
+    until grep -qsz "^sleep" "/proc/$!/cmdline"; do sleep 0.05; done
+}
 leave_shared_memory() { touch "/dev/shm/weft-driver-test-$$"; }
 hang() { sleep 98; }
 fail() { return 3; }
