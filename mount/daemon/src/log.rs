@@ -9,6 +9,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::mount_error::MountError;
+
 /// syslog(3): facility daemon, severity warning.
 const PRIORITY: u32 = 3 << 3 | 4;
 
@@ -39,20 +41,28 @@ pub fn tell(line: &str) {
     };
 }
 
-/// Opens the log that messages go to behind the shell.
+/// Where messages go behind the shell.
+pub struct Behind(Target);
+
+/// Opens that: a file in `folder`, or the system's log.
 ///
 /// # Errors
 /// Where the folder's file cannot be written.
-pub fn leave_shell(folder: Option<&Path>) -> io::Result<()> {
-    let target = match folder {
-        Some(folder) => Target::File(
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(folder.join("weft-mount.log"))?,
-        ),
-        None => Target::System(UnixDatagram::unbound()?),
+pub fn open(folder: Option<&Path>) -> Result<Behind, MountError> {
+    let Some(folder) = folder else {
+        let socket = UnixDatagram::unbound();
+        let what = "cannot reach the system's log";
+        let socket = socket.map_err(|error| MountError::System { what, error })?;
+        return Ok(Behind(Target::System(socket)));
     };
-    *TARGET.lock().unwrap_or_else(PoisonError::into_inner) = target;
-    Ok(())
+    let file = folder.join("weft-mount.log");
+    match OpenOptions::new().create(true).append(true).open(&file) {
+        Ok(opened) => Ok(Behind(Target::File(opened))),
+        Err(error) => Err(MountError::Log { file, error }),
+    }
+}
+
+/// From now on messages go there.
+pub fn leave_shell(behind: Behind) {
+    *TARGET.lock().unwrap_or_else(PoisonError::into_inner) = behind.0;
 }

@@ -35,6 +35,17 @@ pub enum MountError {
         /// What the system said.
         error: std::io::Error,
     },
+    /// The log cannot be written.
+    #[error(
+        "cannot write {}: {error}. Make its folder, or name another one with --log-directory",
+        file.display()
+    )]
+    Log {
+        /// The log.
+        file: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// There is no place for what is written.
     #[error(
         "cannot stage writes in {}: {error}. Name another folder with --stage", folder.display()

@@ -30,6 +30,7 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 pub fn serve(options: &Options) -> Result<(), MountError> {
     let system = |what| move |error| MountError::System { what, error };
     let (bucket, prefix) = options.bucket_and_prefix()?;
+    let log = log_behind_shell(options)?;
     mount_point::check_fuse()?;
     let folder = mount_point::check(&options.directory)?;
     let runtime = Runtime::new().map_err(system("cannot start threads"))?;
@@ -74,10 +75,9 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
     if options.held {
         background::say_held().map_err(system("cannot say that the folder can be used"))?;
     }
-    if background::is_child() {
-        log::leave_shell(options.log_directory.as_deref())
-            .and_then(|()| background::say_ready())
-            .map_err(system("cannot leave the shell"))?;
+    if let Some(log) = log {
+        log::leave_shell(log);
+        background::say_ready().map_err(system("cannot leave the shell"))?;
     }
     let ended = served.join();
     // The kernel does not say of every file that it is closed before it lets go of the mount.
@@ -96,6 +96,14 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
         Some(lost) => Err(MountError::Lost(lost)),
         None => Ok(()),
     }
+}
+
+/// Opened before anything is mounted.
+fn log_behind_shell(options: &Options) -> Result<Option<log::Behind>, MountError> {
+    if !background::is_child() {
+        return Ok(None);
+    }
+    log::open(options.log_directory.as_deref()).map(Some)
 }
 
 /// The file layer over a store, with the disk cache and the job that options name.

@@ -25,3 +25,14 @@ fn wrong_usage_ends_with_2_and_says_what_is_wrong() {
         assert!(output.stdout.is_empty(), "{arguments:?}");
     }
 }
+
+#[test]
+fn log_that_cannot_be_written_is_named_before_anything_is_mounted() {
+    let folder = "/no/such/folder";
+    let output = weft_mount(&["data", "/mnt", "--log-directory", folder]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for words in ["/no/such/folder/weft-mount.log", "--log-directory"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
