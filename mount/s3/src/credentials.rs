@@ -25,6 +25,9 @@ const BEFORE_END: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_secs(15 * 60);
 /// Chosen: who looks for credentials waits no longer, as in the SDK.
 const LOOK_LIMIT: Duration = Duration::from_secs(5);
+/// Chosen: where nothing new was found, nobody looks again for so long. A look may be a program
+/// that runs, or a request to a server that serves few of them.
+const LOOK_PAUSE: Duration = Duration::from_secs(1);
 /// What stores say of credentials that have ended, or that somebody replaced: S3, and for session
 /// tokens MinIO.
 const ENDED: [&str; 5] = [
@@ -58,10 +61,16 @@ struct State {
     current: Option<(Credentials, Instant)>,
     /// Those that the store refused last, and has not taken since.
     ended: Option<Mark>,
-    /// When nothing was found last: that is the answer to all who waited, too.
+    /// When nothing was found last.
     failed: Option<Instant>,
-    /// The same ones were found again.
-    has_no_others: bool,
+}
+
+impl State {
+    /// Whether nothing was found just now, or since somebody `asked`, who waited for that.
+    fn has_failed(&self, asked: Instant, now: Instant) -> bool {
+        let is_new = |failed: Instant| failed > asked || now < failed + LOOK_PAUSE;
+        self.failed.is_some_and(is_new)
+    }
 }
 
 impl Renewed {
@@ -114,7 +123,7 @@ impl Renewed {
         if let Some(current) = self.current() {
             return Ok(current);
         }
-        if self.state().failed.is_some_and(|failed| failed > asked) {
+        if self.state().has_failed(asked, Instant::now()) {
             return Err(CredentialsError::not_loaded("none were found just now"));
         }
         let look = async {
@@ -163,29 +172,30 @@ impl Renewed {
     }
 
     /// The store refused a request with these credentials since they have ended. Whether another
-    /// attempt has a chance: not if the same ones were found again.
-    fn have_ended(&self, refused: Mark) -> bool {
+    /// attempt has a chance: not if the same ones were found again just before `now`.
+    fn have_ended(&self, refused: Mark, now: Instant) -> bool {
         let mut state = self.state();
-        let Some((current, _)) = &state.current else {
+        let Some((current, since)) = &state.current else {
             // Others are being looked for; the SDK asks twice about one answer.
-            return !(state.has_no_others && state.ended == Some(refused));
+            return true;
         };
         if self.mark(current) != refused {
             // It was signed before these were found.
             return true;
         }
-        let is_same = state.ended == Some(refused);
+        if state.ended == Some(refused) && now < *since + LOOK_PAUSE {
+            return false;
+        }
         (state.current, state.source) = (None, None);
         state.ended = Some(refused);
-        state.has_no_others = is_same;
-        !is_same
+        true
     }
 
     /// The store took a request with these credentials.
     fn were_taken(&self, taken: Mark) {
         let mut state = self.state();
         if state.ended == Some(taken) {
-            (state.ended, state.has_no_others) = (None, false);
+            state.ended = None;
         }
     }
 }
@@ -220,7 +230,7 @@ impl ClassifyRetry for Renewed {
         }
         let body = answer.body().bytes().unwrap_or_default();
         match says_ended(answer.status().as_u16(), body) {
-            true if self.have_ended(*mark) => RetryAction::server_error(),
+            true if self.have_ended(*mark, Instant::now()) => RetryAction::server_error(),
             true => RetryAction::RetryForbidden,
             false => RetryAction::NoActionIndicated,
         }
@@ -258,11 +268,11 @@ mod tests {
         Renewed::new(http, Region::new("us-east-1"), None)
     }
 
-    fn found(renewed: &Renewed, token: &str) -> Mark {
+    fn found(renewed: &Renewed, token: &str, now: Instant) -> Mark {
         let token = Some(token.to_owned());
         let found = Credentials::new("key", "secret", token, None, "test");
         let mark = renewed.mark(&found);
-        renewed.state().current = Some((found, Instant::now()));
+        renewed.state().current = Some((found, now));
         mark
     }
 
@@ -272,34 +282,59 @@ mod tests {
 
     #[test]
     fn late_refusals_of_the_old_ones_leave_the_new_ones() {
-        let renewed = renewed();
-        let first = found(&renewed, "first");
-        assert!(renewed.have_ended(first));
+        let (renewed, now) = (renewed(), Instant::now());
+        let first = found(&renewed, "first", now);
+        assert!(renewed.have_ended(first, now));
         assert_eq!(current(&renewed), None);
-        let second = found(&renewed, "second");
+        let second = found(&renewed, "second", now);
         for _ in 0..4 {
-            assert!(renewed.have_ended(first));
+            assert!(renewed.have_ended(first, now));
             assert_eq!(current(&renewed), Some(second));
         }
-        assert!(renewed.have_ended(second));
+        assert!(renewed.have_ended(second, now));
         assert_eq!(current(&renewed), None);
     }
 
     #[test]
-    fn the_same_ones_are_repeated_once_until_the_store_takes_them() {
-        let renewed = renewed();
-        let only = found(&renewed, "only");
-        for _ in 0..2 {
-            assert!(renewed.have_ended(only));
-            found(&renewed, "only");
-            assert!(!renewed.have_ended(only));
-            // The SDK asks twice.
-            assert!(!renewed.have_ended(only));
-            found(&renewed, "only");
-            assert!(!renewed.have_ended(only));
-            found(&renewed, "only");
-            renewed.were_taken(only);
+    fn the_same_ones_are_looked_for_once_a_second_until_the_store_takes_them() {
+        let (renewed, began) = (renewed(), Instant::now());
+        let mut looks = 0;
+        let only = found(&renewed, "only", began);
+        // 30 calls in three seconds.
+        for call in 0..30 {
+            let now = began + Duration::from_millis(100) * call;
+            while renewed.have_ended(only, now) {
+                // The SDK asks twice about one answer.
+                assert!(renewed.have_ended(only, now));
+                found(&renewed, "only", now);
+                looks += 1;
+            }
+            assert!(!renewed.have_ended(only, now));
+            assert_eq!(current(&renewed), Some(only));
         }
+        assert_eq!(looks, 3);
+        renewed.were_taken(only);
+        let now = began + Duration::from_millis(2901);
+        assert!(renewed.have_ended(only, now), "they were good again");
+    }
+
+    #[test]
+    fn where_none_are_found_nobody_looks_for_a_second() {
+        let now = Instant::now();
+        let second = Duration::from_secs(1);
+        let state = State {
+            failed: Some(now),
+            ..State::default()
+        };
+        assert!(!State::default().has_failed(now, now));
+        assert!(state.has_failed(now, now + second / 2));
+        assert!(!state.has_failed(now, now + second));
+        // Who waited for that look hears of it, however long it took.
+        let earlier = State {
+            failed: Some(now + 2 * second),
+            ..State::default()
+        };
+        assert!(earlier.has_failed(now, now + 4 * second));
     }
 
     #[test]
