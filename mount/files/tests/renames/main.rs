@@ -5,6 +5,7 @@
 
 mod contents;
 mod holds;
+mod open_files;
 mod overlaps;
 mod records;
 mod repeats;
