@@ -214,6 +214,9 @@ fn mount_killed_between_any_two_requests_of_publishing_leaves_new_contents_whole
                     "story {index}, {count} requests: half a file"
                 );
                 assert!(!is_done || now.as_ref() == Some(&story.new));
+                if mount.store.open_upload_count() > 0 {
+                    mount.await_noted_upload();
+                }
                 let (told, saved) = mount.take_over();
                 let then = mount.store.content("f").map(|bytes| bytes.to_vec());
                 assert!(
