@@ -8,7 +8,8 @@
 //!
 //! While it is not known whether keys follow an open stretch, only two pages are asked for: the
 //! next one, and one further ahead, to see how far the keys reach. The second one goes four times
-//! as far each time, and half-way back if it found nothing. So few requests find nothing.
+//! as far each time, and half-way back if it found nothing. So few requests find nothing. Below
+//! folders that are known there are keys up to the last one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -155,10 +156,17 @@ impl<T> Tiling<T> {
         let stretch = &self.stretches[at];
         let guess = self.guess.as_ref().filter(|_| !self.is_narrow)?;
         let value = guess.value(stretch.start.after.as_ref()?)?;
+        // There are keys in the last folder, so all pages before it may be asked for.
+        let last = self.folders.as_ref().filter(|_| stretch.up_to.is_none());
+        let until_last = last.map_or(0, |all| (all.len() as u128).saturating_sub(1 + value));
         let pages = match &stretch.up_to {
             Some(end) => guess.value(end)?.saturating_sub(value) / self.page_value / 2,
             None => self.stride,
         };
+        if until_last > 0 && self.cut(at, until_last) {
+            self.stretches[at].is_certain = true;
+            return None;
+        }
         if !self.cut(at, pages.saturating_mul(self.page_value)) {
             // Beyond all keys that can be: nearer, next time.
             self.stride = (self.stride / 2).max(1);

@@ -133,8 +133,9 @@ fn walk_over_folders_of_one_size_takes_its_pages_alone() {
         let keys = |n| (0..files).map(move |file| format!("{}f{file:04}", name(n)));
         let all = (0..folders).flat_map(keys).collect();
         let tiling = Tiling::new(Start::behind("d/")).below(prefixes);
-        let (count, _) = read(tiling, &all, None);
+        let (count, rounds) = read(tiling, &all, None);
         assert!(count <= 19, "{folders} folders: {count} requests");
+        assert!(rounds <= 3, "{folders} folders: {rounds} rounds");
     }
 }
 
