@@ -139,6 +139,24 @@ fn walk_over_folders_of_one_size_takes_its_pages_alone() {
     }
 }
 
+#[test]
+fn walk_over_folders_of_unlike_sizes_takes_few_requests_more() {
+    for sizes in [
+        [9000, 1, 1, 1],
+        [1, 1, 1, 9000],
+        [1, 1, 9000, 1],
+        [1, 1, 1, 1],
+    ] {
+        let name = |n: usize| format!("d/{n:05}/");
+        let prefixes = Arc::new((0..sizes.len()).map(name).collect());
+        let keys = |n: usize| (0..sizes[n]).map(move |file| format!("{}f{file:04}", name(n)));
+        let all = (0..sizes.len()).flat_map(keys).collect();
+        let (count, _) = read(Tiling::new(Start::behind("d/")).below(prefixes), &all, None);
+        println!("{sizes:?} folders: {count} requests");
+        assert!(count <= 14, "{sizes:?} folders: {count} requests");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
