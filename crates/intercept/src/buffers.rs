@@ -295,18 +295,30 @@ impl Checked {
     pub unsafe fn pack(&self, mpi: &Mpi, room: &mut [u8]) -> Result<(), Stop> {
         let mut at = 0;
         // SAFETY: the caller's promise about the data; the slice has the room that is named.
-        let code = unsafe {
+        self.as_it_may_be_packed(mpi, |data| unsafe {
             (mpi.functions.pack)(
-                self.address,
-                self.count,
-                self.kind,
+                data.address,
+                data.count,
+                data.kind,
                 room.as_mut_ptr().cast(),
                 c_int::try_from(room.len()).unwrap_or(c_int::MAX),
                 &mut at,
                 mpi.quiet(),
             )
-        };
-        succeeded(code)
+        })
+    }
+
+    /// Has them packed or unpacked as they are, or as one element: MPICH packs no more than one at
+    /// MPI_BOTTOM, which is a null pointer there.
+    fn as_it_may_be_packed(&self, mpi: &Mpi, act: impl FnOnce(Self) -> c_int) -> Result<(), Stop> {
+        if !self.address.is_null() || self.count <= 1 {
+            return succeeded(act(*self));
+        }
+        let (data, mut made) = self.of_new_type(mpi)?;
+        let outcome = succeeded(act(data));
+        // SAFETY: our own type, freed once.
+        unsafe { (mpi.functions.type_free)(&mut made) };
+        outcome
     }
 
     /// Room for the bytes, which [`Self::written`] puts where they belong.
@@ -346,18 +358,17 @@ impl Checked {
     pub unsafe fn unpack(&self, mpi: &Mpi, packed: &[u8]) -> Result<(), Stop> {
         let mut at = 0;
         // SAFETY: the caller's promise; the slice has the length that is named.
-        let code = unsafe {
+        self.as_it_may_be_packed(mpi, |data| unsafe {
             (mpi.functions.unpack)(
                 packed.as_ptr().cast(),
                 c_int::try_from(packed.len()).unwrap_or(c_int::MAX),
                 &mut at,
-                self.address,
-                self.count,
-                self.kind,
+                data.address,
+                data.count,
+                data.kind,
                 mpi.quiet(),
             )
-        };
-        succeeded(code)
+        })
     }
 }
 
