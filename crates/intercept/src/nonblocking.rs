@@ -43,6 +43,9 @@ where
     B: FnOnce(&mut Nonblocking) -> Result<(), Fault>,
 {
     serve_nonblocking(call, communicator, |mpi, served| {
+        if request.is_null() {
+            return Err(Stop::Left);
+        }
         let pending = served.pending.as_ref().ok_or(Stop::Left)?;
         let made = pending.begin(mpi, check(mpi, served)?)?;
         // SAFETY: the program's place for a handle of its MPI.
