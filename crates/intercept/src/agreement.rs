@@ -24,7 +24,7 @@ use crate::across::{self, Across, Place};
 use crate::asked::Asked;
 use crate::functions::Handle;
 use crate::in_place_tries::InPlaceTries;
-use crate::leaders::Leaders;
+use crate::leaders::{self, Leaders};
 use crate::liveness::Liveness;
 use crate::mpi::Mpi;
 use crate::pending::{self, Pending};
@@ -144,6 +144,7 @@ pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Agreed> {
 
 /// The same for ranks on several hosts: the first rank of each makes the segment there.
 fn agree_across(mpi: &'static Mpi, standing: Standing, hosts: &[Host]) -> Option<Box<Across>> {
+    leaders::free_gone(mpi);
     let communicator = standing.communicator;
     let places = across::places(hosts);
     let own = *places.get(standing.rank)?;

@@ -269,7 +269,7 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         if let (State::Across(across), false) = (state, is_end)
             && let Some(leaders) = across.leaders
         {
-            leaders.free(mpi);
+            leaders.leave();
         }
     }
     if is_end {

@@ -8,6 +8,8 @@
 //! tree, recursive doubling).
 
 use std::ffi::c_int;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_collectives::Reduction;
 use weft_memory::{BytesView, BytesViewMut};
@@ -23,6 +25,22 @@ const LONGEST_BYTES: usize = 32 * 1024;
 
 /// The communicator is nobody else's, and messages between two ranks keep their order.
 const TAG: c_int = 0;
+
+/// Communicators that nobody needs any more.
+static GONE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+
+fn gone() -> MutexGuard<'static, Vec<Handle>> {
+    GONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Frees the communicators that leaders have given back. Called in a call of the program's, not in
+/// one of the MPI's.
+pub fn free_gone(mpi: &Mpi) {
+    for mut communicator in mem::take(&mut *gone()) {
+        // SAFETY: a communicator of ours.
+        unsafe { (mpi.functions.free_communicator)(&mut communicator) };
+    }
+}
 
 /// One leader's end of all leaders' communicator.
 #[derive(Debug)]
@@ -52,10 +70,11 @@ impl Leaders {
         }
     }
 
-    /// Gives the communicator back; all leaders do.
-    pub fn free(mut self, mpi: &Mpi) {
-        // SAFETY: a communicator of ours.
-        unsafe { (mpi.functions.free_communicator)(&mut self.communicator) };
+    /// Gives the communicator back, as all leaders do: [`free_gone`] frees it later. To free it
+    /// here would be to call the MPI from inside: MPICH frees a communicator with operations under
+    /// way as the last of them ends, in any call, and holds a lock that MPI_Comm_free takes, too.
+    pub fn leave(self) {
+        gone().push(self.communicator);
     }
 
     /// Sends and receives.
