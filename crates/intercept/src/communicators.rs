@@ -10,6 +10,7 @@
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::mem;
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use weft_collectives::Fault;
@@ -54,6 +55,10 @@ type Communicator = Arc<Mutex<Known>>;
 
 /// The calls of communicators that are freed.
 static EARLIER: Mutex<Calls> = Mutex::new(Calls::NONE);
+
+/// Communicators that the program is freeing: a function of its own, which the MPI calls when an
+/// attribute goes, may still make calls on them, which are the MPI's.
+static GOING: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 /// By handle. Few, and looked through.
 static TABLE: RwLock<Vec<(Handle, Communicator)>> = RwLock::new(Vec::new());
@@ -183,8 +188,8 @@ fn find(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
 fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
     // MPI_COMM_SELF has one rank, and our attribute already: to set it again would be to delete it.
     // A session's communicator may outlive MPI_COMM_WORLD (11.3), which agreement asks.
-    if handle == mpi.communicators.null || handle == mpi.communicators.own || driver::has_stopped()
-    {
+    let is_none = handle == mpi.communicators.null || handle == mpi.communicators.own;
+    if is_none || driver::has_stopped() || lock(&GOING).contains(&handle) {
         return None;
     }
     let key = (*KEY.get_or_init(|| make_key(mpi)))?;
@@ -240,6 +245,42 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
         return 0;
     };
     let handle = mpi.handle(passed);
+    forget(mpi, handle);
+    if handle == mpi.communicators.own {
+        idle_request::end_all(mpi);
+        lock(&EARLIER).tell();
+    }
+    0
+}
+
+/// MPI_Comm_free and MPI_Comm_disconnect, by the MPI's own function: nothing is known of the
+/// communicator any more. `None` if there is no such function, or it refuses the communicator.
+///
+/// # Safety
+/// The place is one for a handle of this MPI.
+pub unsafe fn free(place: *mut c_void, next: Option<NonNull<c_void>>) -> Option<c_int> {
+    type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
+    let (mpi, next) = (mpi::of_this_process()?, next?);
+    if place.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let handle = unsafe { mpi.handle_at(place, 0) };
+    if handle == mpi.communicators.own || handle == mpi.communicators.world {
+        return None;
+    }
+    lock(&GOING).push(handle);
+    forget(mpi, handle);
+    // SAFETY: functions of those names have this type; the caller's promise.
+    let code = unsafe { mem::transmute::<*mut c_void, Free>(next.as_ptr())(place) };
+    let mut going = lock(&GOING);
+    let at = going.iter().position(|&one| one == handle);
+    at.map(|at| going.swap_remove(at));
+    Some(code)
+}
+
+/// Nothing is known of a communicator any more; of none if it is MPI_COMM_SELF, since the MPI ends.
+fn forget(mpi: &Mpi, handle: Handle) {
     let is_end = handle == mpi.communicators.own;
     if is_end {
         driver::stop();
@@ -272,11 +313,6 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
             leaders.leave();
         }
     }
-    if is_end {
-        idle_request::end_all(mpi);
-        lock(&EARLIER).tell();
-    }
-    0
 }
 
 /// A call that cannot be carried on: the communicator's error handler decides.

@@ -12,7 +12,7 @@ use crate::large::{ERROR_COUNT, Held, Narrow};
 use crate::next::Next;
 use crate::nonblocking::{self, Reducing, Request, Sum};
 use crate::parts::{Described, Kinds};
-use crate::{exchange, movement, reduction};
+use crate::{communicators, exchange, movement, reduction};
 
 /// A handle of any interface (crates/mpi-abi).
 type Handle = usize;
@@ -279,3 +279,8 @@ both!(MPI_Ialltoall, MPI_Ialltoall_c,
         kind: Handle, communicator: Handle, request: Request) =>
     nonblocking::all_to_all(communicator, Data::new(send, send_count, send_kind),
         Data::new(receive, count, kind), request));
+
+entry!(MPI_Comm_free, c_int, (communicator: Target) =>
+    communicators::free(communicator, NEXT.mpis()));
+entry!(MPI_Comm_disconnect, c_int, (communicator: Target) =>
+    communicators::free(communicator, NEXT.mpis()));
