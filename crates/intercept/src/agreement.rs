@@ -31,6 +31,7 @@ use crate::pending::{self, Pending};
 use crate::reach::{self, Memories};
 use crate::request_communicator::RequestCommunicator;
 use crate::served::Served;
+use crate::sessions;
 use crate::waiting::Waiting;
 
 /// Words of a [`Card`].
@@ -289,7 +290,7 @@ fn own_card(mpi: &'static Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
         heap: reach::own_words(),
         processor: cpu::only_processor().map_or(0, |processor| u64::from(processor) + 1),
         boot: boot_number(),
-        goes_on: pending::can_go_on(mpi),
+        goes_on: pending::can_go_on(mpi) && !sessions::have_begun(),
     };
     if standing.rank != 0 {
         return (None, card);

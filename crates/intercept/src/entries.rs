@@ -12,7 +12,7 @@ use crate::large::{ERROR_COUNT, Held, Narrow};
 use crate::next::Next;
 use crate::nonblocking::{self, Reducing, Request, Sum};
 use crate::parts::{Described, Kinds};
-use crate::{communicators, exchange, movement, reduction};
+use crate::{communicators, exchange, movement, reduction, sessions};
 
 /// A handle of any interface (crates/mpi-abi).
 type Handle = usize;
@@ -104,6 +104,7 @@ macro_rules! entry {
             #[unsafe(export_name = concat!("P", stringify!($name)))]
             unsafe extern "C" fn carry_out($($argument: $kind),*) -> c_int {
                 // SAFETY: the caller keeps the standard's promises about its arguments.
+                #[allow(unused_unsafe, reason = "MPI_Session_init is only noted")]
                 if let Some(code) = unsafe { $served } {
                     return code;
                 }
@@ -284,3 +285,5 @@ entry!(MPI_Comm_free, c_int, (communicator: Target) =>
     communicators::free(communicator, NEXT.mpis()));
 entry!(MPI_Comm_disconnect, c_int, (communicator: Target) =>
     communicators::free(communicator, NEXT.mpis()));
+entry!(MPI_Session_init, c_int, (info: Handle, handler: Handle, session: Target) =>
+    sessions::note_begin());

@@ -39,7 +39,8 @@
 //! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
 //!   `weft top`; [`shared_count`]: a number that threads share.
-//! - [`asked`]: who is to serve, as the launcher said.
+//! - [`asked`]: who is to serve, as the launcher said; [`sessions`]: whether the program has begun
+//!   a session.
 
 pub mod across;
 pub mod agreement;
@@ -71,6 +72,7 @@ pub mod reduction;
 pub mod request_communicator;
 pub mod result_buffer;
 pub mod served;
+pub mod sessions;
 pub mod shared_count;
 pub mod shares;
 pub mod unfinished;
