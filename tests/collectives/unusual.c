@@ -7,6 +7,11 @@
  * - early: a rank calls collectives on a session's communicator before MPI_Init.
  * - late: a session's communicators are used after MPI_Finalize.
  * - later: the session begins after MPI_Finalize, too.
+ * - across: calls that do not wait, on a session's communicator, are begun before MPI_Finalize or,
+ *   on other ranks, after it, and end after it.
+ * - deleted: the delete function of an attribute makes calls on the communicator that goes.
+ * - bottom: absolute addresses, with MPI_BOTTOM.
+ * - nowhere: there is no place for a request.
  * - freed: with MPI_THREAD_MULTIPLE, communicators are freed while messages are under way there.
  * - refused: arguments that the MPI refuses, on a communicator that is served.
  * - below: the first rank of an exscan, whose result is none, has nowhere for it.
@@ -104,7 +109,106 @@ static void late(int is_new) {
     MPI_Comm_free(&first);
     MPI_Session_finalize(&session);
 }
+
+static void across(void) {
+    enum { CALLS = 12 };
+    int one = 1, sums[CALLS], is_early;
+    MPI_Session session;
+    MPI_Request requests[CALLS];
+    begin(MPI_THREAD_SINGLE);
+    is_early = rank == 0;
+    use(MPI_COMM_WORLD);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Comm all = of_session(session, "mpi://WORLD", "all");
+    use(all);
+    for (int at = 0; is_early && at < CALLS; at++)
+        MPI_Iallreduce(&one, &sums[at], 1, MPI_INT, MPI_SUM, all, &requests[at]);
+    MPI_Finalize();
+    for (int at = 0; !is_early && at < CALLS; at++)
+        MPI_Iallreduce(&one, &sums[at], 1, MPI_INT, MPI_SUM, all, &requests[at]);
+    MPI_Waitall(CALLS, requests, MPI_STATUSES_IGNORE);
+    for (int at = 0; at < CALLS; at++)
+        if (sums[at] != ranks) fail("a sum across MPI_Finalize", sums[at]);
+    MPI_Comm_free(&all);
+    MPI_Session_finalize(&session);
+}
 #endif
+
+static int make_calls(MPI_Comm communicator, int key, void *value, void *state) {
+    (void)key, (void)value;
+    use(communicator);
+    ++*(int *)state;
+    return MPI_SUCCESS;
+}
+
+/* Handles are used again: what is made next is of another size. */
+static void deleted(void) {
+    int key, count = 0;
+    MPI_Comm copy, half;
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, make_calls, &key, &count);
+    for (int turn = 0; turn < 20; turn++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        if (turn % 2) use(copy);
+        MPI_Comm_set_attr(copy, key, NULL);
+        if (turn % 4 < 2) use(copy);
+        if (turn % 3) MPI_Comm_free(&copy);
+        else MPI_Comm_disconnect(&copy);
+        MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &half);
+        use(half);
+        MPI_Comm_free(&half);
+    }
+    if (count != 20) fail("a delete function", count);
+    MPI_Comm_free_keyval(&key);
+}
+
+/* A block of two ints with a hole, whose address is in the type. */
+static MPI_Datatype absolute(int *place) {
+    MPI_Datatype made, type;
+    MPI_Aint addresses[2];
+    int lengths[2] = {1, 1};
+    MPI_Get_address(place, &addresses[0]);
+    MPI_Get_address(place + 2, &addresses[1]);
+    MPI_Type_create_hindexed(2, lengths, addresses, MPI_INT, &made);
+    MPI_Type_create_resized(made, 0, 3 * sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&made);
+    return type;
+}
+
+/* The calls that wait, and those that do not. */
+static void bottom(void) {
+    int given[3], *taken;
+    begin(MPI_THREAD_SINGLE);
+    use(MPI_COMM_WORLD);
+    taken = malloc(sizeof(int) * 3 * ranks);
+    for (int turn = 0; turn < 4; turn++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Datatype from = absolute(given), to = absolute(taken);
+        given[0] = rank, given[2] = rank + turn;
+        for (int at = 0; at < 3 * ranks; at++) taken[at] = -1;
+        switch (turn) {
+        case 0: MPI_Allgather(MPI_BOTTOM, 1, from, MPI_BOTTOM, 1, to, MPI_COMM_WORLD); break;
+        case 1:
+            MPI_Gather(MPI_BOTTOM, 1, from, MPI_BOTTOM, 1, to, 0, MPI_COMM_WORLD);
+            MPI_Bcast(MPI_BOTTOM, ranks, to, 0, MPI_COMM_WORLD);
+            break;
+        case 2:
+            MPI_Iallgather(MPI_BOTTOM, 1, from, MPI_BOTTOM, 1, to, MPI_COMM_WORLD, &request);
+            break;
+        default: MPI_Allgather(MPI_BOTTOM, 1, from, MPI_BOTTOM, 1, to, MPI_COMM_WORLD);
+        }
+        MPI_Type_free(&from);
+        MPI_Type_free(&to);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int at = 0; at < ranks; at++) {
+            int *block = taken + 3 * at;
+            if (block[0] != at || block[1] != -1 || block[2] != at + turn)
+                fail("a block at MPI_BOTTOM", block[0]);
+        }
+    }
+    free(taken);
+}
 
 /* The communicator goes when the last message has come, in a call on another one. */
 static void freed(void) {
@@ -194,15 +298,36 @@ static void below(void) {
     }
 }
 
+/* Intel MPI refuses it; Open MPI crashes, and MPICH answers that all is well. */
+static void nowhere(void) {
+    MPI_Comm own;
+    MPI_Errhandler handler;
+    int given = 1, taken;
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_set_errhandler(own, handler);
+    use(own);
+    REFUSED(Ibarrier, own, NULL);
+    REFUSED(Iallreduce, &given, &taken, 1, MPI_INT, MPI_SUM, own, NULL);
+    use(own);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&own);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     int is_over = 0;
     if (!strcmp(what, "environment")) environment();
+    if (!strcmp(what, "deleted")) deleted();
+    if (!strcmp(what, "bottom")) bottom();
+    if (!strcmp(what, "nowhere")) nowhere();
     if (!strcmp(what, "freed")) freed();
     if (!strcmp(what, "refused")) refused();
     if (!strcmp(what, "below")) below();
 #ifdef HAS_SESSIONS
     if (!strcmp(what, "early")) early();
+    if (!strcmp(what, "across")) across();
     if (!strcmp(what, "late")) late(0);
     if (!strcmp(what, "later")) late(1);
 #endif
