@@ -177,12 +177,18 @@ fn agree_across(mpi: &'static Mpi, standing: Standing, hosts: &[Host]) -> Option
         Some(_) => Can::of(served.as_ref()),
         None => Can::Nothing,
     };
+    let leaders = leaders.flatten();
+    let leaders = leaders.map(|leaders| Leaders::new(leaders, own.host, host_count));
     let all_can = agree_on(mpi, communicator, can);
     drop(file);
+    let Some(here) = all_can.of_what(served) else {
+        leaders.into_iter().for_each(Leaders::leave);
+        return None;
+    };
     Some(Box::new(Across {
-        here: all_can.of_what(served)?,
+        here,
         places,
-        leaders: leaders?.map(|leaders| Leaders::new(leaders, own.host, host_count)),
+        leaders,
         own,
     }))
 }

@@ -21,6 +21,7 @@ use crate::calls::{Call, Calls};
 use crate::driver;
 use crate::functions::Handle;
 use crate::idle_request;
+use crate::leaders;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Outcome, Stop, code_of, say};
 use crate::published::{self, Slot};
@@ -56,9 +57,12 @@ type Communicator = Arc<Mutex<Known>>;
 /// The calls of communicators that are freed.
 static EARLIER: Mutex<Calls> = Mutex::new(Calls::NONE);
 
-/// Communicators that the program is freeing: a function of its own, which the MPI calls when an
-/// attribute goes, may still make calls on them, which are the MPI's.
-static GOING: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+thread_local! {
+    /// Communicators that the program is freeing in this thread: a function of its own, which the
+    /// MPI calls when an attribute goes, may still make calls on them, which are the MPI's. Another
+    /// thread may have the handle for a new communicator before this one is back.
+    static GOING: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
 
 /// By handle. Few, and looked through.
 static TABLE: RwLock<Vec<(Handle, Communicator)>> = RwLock::new(Vec::new());
@@ -189,7 +193,7 @@ fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
     // MPI_COMM_SELF has one rank, and our attribute already: to set it again would be to delete it.
     // A session's communicator may outlive MPI_COMM_WORLD (11.3), which agreement asks.
     let is_none = handle == mpi.communicators.null || handle == mpi.communicators.own;
-    if is_none || driver::has_stopped() || lock(&GOING).contains(&handle) {
+    if is_none || driver::has_stopped() || GOING.with_borrow(|all| all.contains(&handle)) {
         return None;
     }
     let key = (*KEY.get_or_init(|| make_key(mpi)))?;
@@ -269,13 +273,12 @@ pub unsafe fn free(place: *mut c_void, next: Option<NonNull<c_void>>) -> Option<
     if handle == mpi.communicators.own || handle == mpi.communicators.world {
         return None;
     }
-    lock(&GOING).push(handle);
+    GOING.with_borrow_mut(|all| all.push(handle));
     forget(mpi, handle);
+    leaders::free_gone(mpi);
     // SAFETY: functions of those names have this type; the caller's promise.
     let code = unsafe { mem::transmute::<*mut c_void, Free>(next.as_ptr())(place) };
-    let mut going = lock(&GOING);
-    let at = going.iter().position(|&one| one == handle);
-    at.map(|at| going.swap_remove(at));
+    GOING.with_borrow_mut(Vec::pop);
     Some(code)
 }
 

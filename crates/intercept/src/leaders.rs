@@ -36,7 +36,9 @@ fn gone() -> MutexGuard<'static, Vec<Handle>> {
 /// Frees the communicators that leaders have given back. Called in a call of the program's, not in
 /// one of the MPI's.
 pub fn free_gone(mpi: &Mpi) {
-    for mut communicator in mem::take(&mut *gone()) {
+    // No longer locked while the MPI may wait for a thread that gives one back.
+    let all = mem::take(&mut *gone());
+    for mut communicator in all {
         // SAFETY: a communicator of ours.
         unsafe { (mpi.functions.free_communicator)(&mut communicator) };
     }
