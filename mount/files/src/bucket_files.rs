@@ -2,7 +2,6 @@
 //! The file system: the calls on names and attributes, and two tables, of open files and of open
 //! folders, which have calls of their own.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +16,6 @@ use crate::changes::{Changes, Name};
 use crate::core::{Core, Settings};
 use crate::fault::{Fault, Reason};
 use crate::folders::Folders;
-use crate::following;
 use crate::job::{ANSWER_BYTES, ELSE, EXTENT_BYTES, FOLLOWS, refusal};
 use crate::job_messages::Question;
 use crate::job_store::JobStore;
@@ -25,9 +23,7 @@ use crate::names;
 use crate::nodes::Body;
 use crate::open_files::OpenFiles;
 use crate::open_names;
-use crate::renames::finishing;
 use crate::renames::hold::Times;
-use crate::renames::trails::Trail;
 use crate::search;
 use crate::sources::Disk;
 use crate::version::Version;
@@ -43,16 +39,6 @@ struct Target {
     info: Option<ObjectInfo>,
     /// It may be replaced.
     may_replace: bool,
-}
-
-/// A folder that was renamed.
-struct Places {
-    /// Its number.
-    folder: u64,
-    /// Its path before, which ends in `/`.
-    old: String,
-    /// Its path now.
-    new: String,
 }
 
 /// Files and folders over a store.
@@ -151,14 +137,7 @@ impl BucketFiles {
     pub async fn attributes(&self, ino: u64) -> Result<Entry, Fault> {
         let ttl = self.core.settings.ttl;
         if !search::is_listed(&self.core, ino) {
-            match search::freshen(&self.core, ino, ttl).await {
-                Err(fault) if fault.reason == Reason::NotFound => {
-                    if !following::look_for(&self.open_files.table, ino).await? {
-                        return Err(fault);
-                    }
-                }
-                fresh => fresh?,
-            }
+            search::freshen(&self.core, ino, ttl).await?;
         }
         let place = self.core.nodes().attribute_place(ino);
         if let Some((folder, _)) = place {
@@ -221,9 +200,9 @@ impl BucketFiles {
         }
         // The attributes of its folder are known then, which go with the name.
         search::search(&self.core, old.parent, old.name).await?;
-        let is_only_here = open_names::is_only_here(&self.open_files.table, ino).await;
-        open_names::hide(&self.open_files.table, ino).await?;
-        open_names::unlink(&self.open_files.table, ino).await;
+        let is_only_here = open_names::is_only_here(&self.open_files, ino).await;
+        open_names::hide(&self.open_files, ino).await?;
+        open_names::unlink(&self.open_files, ino).await;
         self.changes.unlink(old, !is_only_here).await?;
         self.core.gone(ino);
         self.attribute_calls.gone(old);
@@ -276,7 +255,7 @@ impl BucketFiles {
             let above = self.core.nodes().path(name.parent).unwrap_or_default();
             format!("{above}{}/", name.name)
         });
-        finishing::finish_left(&self.core.renames, &folders).await?;
+        self.core.renames.finish_left(&folders).await?;
         let to = to.filter(|ino| self.core.nodes().file(*ino).is_some());
         // What is written from now on is published under the new name, and what is replaced is not.
         let _renaming = from.map(|from| self.core.begin_rename(from));
@@ -287,16 +266,15 @@ impl BucketFiles {
             may_replace,
         };
         if let Some(from) = from {
-            self.core.renames.follow(from).await?;
-            if !open_names::is_only_here(&self.open_files.table, from).await {
+            if !open_names::is_only_here(&self.open_files, from).await {
                 // If this fails, what has the new name is still there.
-                open_names::settle(&self.open_files.table, from).await?;
+                open_names::settle(&self.open_files, from).await?;
             }
         }
         let own = match to {
             None => None,
             Some(to) => {
-                open_names::hide(&self.open_files.table, to).await?;
+                open_names::hide(&self.open_files, to).await?;
                 let mut nodes = self.core.nodes();
                 let folder = nodes.folder(new.parent);
                 folder.and_then(|folder| folder.own.remove(new.name))
@@ -307,10 +285,10 @@ impl BucketFiles {
             (None, _) => {}
             (Some(to), Ok(())) => {
                 self.core.gone(to);
-                open_names::unlink(&self.open_files.table, to).await;
+                open_names::unlink(&self.open_files, to).await;
             }
             (Some(to), Err(_)) => {
-                open_names::stay(&self.open_files.table, to);
+                open_names::stay(&self.open_files, to);
                 let mut nodes = self.core.nodes();
                 if let Some((folder, own)) = nodes.folder(new.parent).zip(own) {
                     folder.own.insert(new.name.into(), own);
@@ -328,10 +306,10 @@ impl BucketFiles {
         new: Name<'_>,
         found: Option<ObjectInfo>,
     ) -> Result<Option<ObjectInfo>, Fault> {
-        let Some(to) = to.filter(|to| self.open_files.table.draft(*to).is_some()) else {
+        let Some(to) = to.filter(|to| self.open_files.draft(*to).is_some()) else {
             return Ok(found);
         };
-        if open_names::is_only_here(&self.open_files.table, to).await {
+        if open_names::is_only_here(&self.open_files, to).await {
             return Ok(None);
         }
         let key = format!("{}{}", self.core.key(new.parent)?, new.name);
@@ -352,37 +330,40 @@ impl BucketFiles {
                 Some(info) => Condition::IfMatch(info.etag.clone()),
                 None => Condition::IfAbsent,
             };
-            if open_names::rename_staged(&self.open_files.table, from, &key, &when).await? {
+            if open_names::rename_staged(&self.open_files, from, &key, &when).await? {
                 self.changes.renamed_staged(from, old, new);
                 self.attribute_calls.moved(old, new, None);
                 return Ok(());
             }
-            open_names::settle(&self.open_files.table, from).await?;
+            open_names::settle(&self.open_files, from).await?;
         }
-        let table = &self.open_files.table;
-        for ino in self.open_below(from) {
-            open_names::settle(table, ino).await?;
+        let open_below = || {
+            let below = |from| open_names::open_below(&self.open_files, from);
+            from.map_or(Vec::new(), below)
+        };
+        for ino in open_below() {
+            open_names::settle(&self.open_files, ino).await?;
         }
         let before = from.and_then(|from| self.etag(from));
-        let etags = self.etags_below(from);
-        let below = |name: Name<'_>| {
-            let above = self.core.nodes().path(name.parent);
-            Some(format!("{}{}/", above?, name.name))
-        };
+        let with_etag = |ino| Some((ino, self.etag(ino)?));
+        let mut etags: Vec<(u64, ETag)> = open_below().into_iter().filter_map(with_etag).collect();
         let is_whole = self.changes.rename(old, new, target.may_replace).await?;
         let after = from.and_then(|from| self.etag(from));
         let pair = before.as_ref().zip(after.as_ref());
         self.attribute_calls.moved(old, new, pair);
         if let (Some(from), Some(etag)) = (from, &before) {
-            open_names::renamed(table, from, etag).await;
+            open_names::renamed(&self.open_files, from, etag).await;
         }
-        if let (Some(from), Some((old, new))) = (from, below(old).zip(below(new))) {
-            let places = Places {
-                folder: from,
-                old,
-                new,
-            };
-            self.follow_open(&places, etags, is_whole).await;
+        // Programs have opened more of them meanwhile.
+        let is_known = |ino: &u64| etags.iter().any(|(known, _)| known == ino);
+        let new_ones = open_below().into_iter().filter(|ino| !is_known(ino));
+        let new_ones: Vec<(u64, ETag)> = new_ones.filter_map(with_etag).collect();
+        etags.extend(new_ones);
+        for (ino, etag) in etags {
+            // Copies may have other entity tags. One that stayed, or that the store does not show
+            // now, is stale for those who have it open.
+            let _ = search::look_again(&self.core, ino).await;
+            open_names::renamed(&self.open_files, ino, &etag).await;
         }
         if is_whole {
             return Ok(());
@@ -393,36 +374,6 @@ impl BucketFiles {
             old.name, new.name
         );
         Err(Fault::because(Reason::Broken, text))
-    }
-
-    /// A folder was renamed from one path to another; what was open in it had these tags.
-    async fn follow_open(&self, places: &Places, mut etags: BTreeMap<u64, ETag>, is_whole: bool) {
-        // Programs have opened more of them meanwhile.
-        for (ino, etag) in self.etags_below(Some(places.folder)) {
-            etags.entry(ino).or_insert(etag);
-        }
-        let Places { old, new, .. } = places;
-        for (ino, etag) in etags {
-            let path = self.core.nodes().path(ino);
-            if let Some(rest) = path.as_ref().and_then(|path| path.strip_prefix(&**new)) {
-                let trail = Trail::new(format!("{old}{rest}"), format!("{new}{rest}"), etag);
-                following::go_along(&self.open_files.table, ino, trail, is_whole).await;
-            }
-        }
-    }
-
-    fn open_below(&self, folder: Option<u64>) -> Vec<u64> {
-        let below = |folder| open_names::open_below(&self.open_files.table, folder);
-        folder.map_or(Vec::new(), below)
-    }
-
-    /// Of the files that are open in a folder.
-    fn etags_below(&self, folder: Option<u64>) -> BTreeMap<u64, ETag> {
-        let with_etag = |ino| Some((ino, self.etag(ino)?));
-        self.open_below(folder)
-            .into_iter()
-            .filter_map(with_etag)
-            .collect()
     }
 
     fn etag(&self, ino: u64) -> Option<ETag> {

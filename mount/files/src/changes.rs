@@ -16,7 +16,6 @@ use crate::facts::Folder;
 use crate::fault::{Fault, Reason};
 use crate::names::{self, ATTRIBUTES, Listed};
 use crate::object_copies::{Source, copy_object, delete_same};
-use crate::renames::finishing;
 use crate::renames::moving::Outcome;
 use crate::search;
 
@@ -292,7 +291,6 @@ impl Changes {
         let below = |key: &str| format!("{}/", &key[self.core.settings.prefix.len()..]);
         let outcome = self.core.renames.run(&below(from), &below(to)).await;
         if !matches!(outcome, Ok(Outcome::Whole)) {
-            finishing::try_again(&self.core.renames);
             // Some of its files may have both names for a while.
             self.forget(old);
             self.forget(new);

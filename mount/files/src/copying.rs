@@ -22,15 +22,12 @@ pub async fn copy_range(
     to: Place,
     most: u64,
 ) -> Result<u64, Fault> {
-    let (source, target) = (
-        files.table.open.get(from.handle)?,
-        files.table.open.get(to.handle)?,
-    );
+    let (source, target) = (files.open.get(from.handle)?, files.open.get(to.handle)?);
     let draft = target.draft.as_ref().ok_or(Reason::NotOpen)?;
     if source.ino == target.ino {
         return Err(Reason::Unsupported.into());
     }
-    let version = Arc::new(files.table.version(source.ino)?);
+    let version = Arc::new(files.version(source.ino)?);
     let size = version.size_bytes;
     if from.offset >= size {
         return Ok(0);
@@ -42,7 +39,7 @@ pub async fn copy_range(
     if range.byte_count() < LEAST_COPY_BYTES {
         return Err(Reason::Unsupported.into());
     }
-    let (version, at) = match files.table.draft(source.ino) {
+    let (version, at) = match files.draft(source.ino) {
         Some(draft) => draft
             .in_one_object(range)
             .await

@@ -15,7 +15,7 @@ use crate::fault::{Fault, Reason};
 use crate::moving_folders::{Moving, MovingFolders};
 use crate::names::{self, Listed};
 use crate::nodes::{Body, Nodes};
-use crate::renames::{Renames, Shown};
+use crate::renames::Renames;
 use crate::staging::stage::Stage;
 use crate::staging::ways::Ways;
 use crate::turns::Turns;
@@ -98,7 +98,7 @@ pub struct Core {
     /// In which no attributes are written.
     pub moving: MovingFolders,
     /// Files and folders whose objects are getting other keys: nothing is published in them.
-    renaming: Arc<MovingFolders>,
+    renaming: MovingFolders,
     began: SystemTime,
     tell: fn(&str),
 }
@@ -111,12 +111,8 @@ impl Core {
         let stage = Arc::clone(&settings.writes.stage);
         let prefix = settings.prefix.clone();
         let nodes = Arc::new(Mutex::new(Nodes::new()));
-        let renaming = Arc::new(MovingFolders::default());
-        let shown = Shown {
-            nodes: Arc::clone(&nodes),
-            renaming: Arc::clone(&renaming),
-        };
-        let renames = Renames::new(ways.clone(), prefix, Arc::clone(&stage), shown, tell);
+        let views = Arc::clone(&nodes);
+        let renames = Renames::new(ways.clone(), prefix, Arc::clone(&stage), views, tell);
         Self {
             ways,
             stage,
@@ -128,7 +124,7 @@ impl Core {
             listing_turns: Turns::default(),
             attribute_turns: Turns::default(),
             moving: MovingFolders::default(),
-            renaming,
+            renaming: MovingFolders::default(),
             began: SystemTime::now(),
             tell,
         }

@@ -216,12 +216,8 @@ impl Draft {
     /// # Errors
     /// `Stale` where somebody else wrote the object meanwhile; what the store said.
     pub async fn publish(&self) -> Result<(), Fault> {
-        if !self.state().await?.must_publish() {
-            return Ok(());
-        }
         loop {
             self.node.wait_renamed().await;
-            self.node.follow().await?;
             let mut state = self.state().await?;
             if !self.node.is_renaming() {
                 return state.publish(&self.node).await;
@@ -234,9 +230,6 @@ impl Draft {
     /// # Errors
     /// Those of [`Draft::publish`].
     pub async fn settle(&self) -> Result<(), Fault> {
-        if self.state().await?.must_publish() {
-            self.node.follow().await?;
-        }
         self.state().await?.publish(&self.node).await
     }
 
@@ -272,10 +265,6 @@ impl Draft {
                 }
                 when => when.clone(),
             };
-            // It would be an upload of the old name.
-            if state.file.has_all() {
-                state.file.upload.give_up(self.node.ways());
-            }
             // Without the note, only the mount after a kill would look at the old name.
             let _ = state.file.content.rename(&version.key, when);
         }
@@ -343,7 +332,7 @@ impl Draft {
 async fn send(draft: &Arc<Draft>, state: &mut State, key: &str) -> Result<(), Fault> {
     let ways = draft.node.ways();
     // What would be sent to the old name would be sent in vain.
-    if !state.has_ready() || draft.node.may_be_renamed() {
+    if !state.has_ready() || draft.node.is_renaming() {
         return Ok(());
     }
     let Publication {

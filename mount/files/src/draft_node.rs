@@ -11,7 +11,6 @@ use crate::attribute_calls;
 use crate::core::Core;
 use crate::fault::Fault;
 use crate::names::Listed;
-use crate::renames::finishing;
 use crate::staging::ways::Ways;
 
 /// Of one draft.
@@ -42,24 +41,9 @@ impl DraftNode {
         self.core.is_renaming(self.ino)
     }
 
-    /// Whether its object is getting another key, or will get one once a rename is finished.
-    pub fn may_be_renamed(&self) -> bool {
-        let path = self.core.nodes().path(self.ino);
-        let is_left = |path: String| finishing::concerns(&self.core.renames, &path);
-        self.is_renaming() || path.is_some_and(is_left)
-    }
-
     /// Waits until its object has its key.
     pub async fn wait_renamed(&self) {
         self.core.wait_renamed(self.ino).await;
-    }
-
-    /// Has it the name that its object has, which is about to be replaced.
-    ///
-    /// # Errors
-    /// What the store said.
-    pub async fn follow(&self) -> Result<(), Fault> {
-        self.core.renames.follow(self.ino).await
     }
 
     /// Whether what is written must be sent soon, and is not before it has its key.

@@ -72,17 +72,12 @@ impl State {
         Ok(())
     }
 
-    /// Whether the store shall have what it has not.
-    pub fn must_publish(&self) -> bool {
-        self.is_changed && !self.is_unlinked
-    }
-
     /// Makes what was written the object of `node`. Nothing is done if nothing was written.
     ///
     /// # Errors
     /// `Stale` where somebody else wrote the object meanwhile; what the store said.
     pub async fn publish(&mut self, node: &DraftNode) -> Result<(), Fault> {
-        if !self.must_publish() {
+        if !self.is_changed || self.is_unlinked {
             return Ok(());
         }
         let (key, ways) = (node.key()?, node.ways());

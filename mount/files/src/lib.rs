@@ -26,8 +26,8 @@
 //! - [`drafts`]: the files that are being written; [`draft`]: one of them; [`draft_node`]: what
 //!   programs see of it; [`draft_reads`]: reads of it; [`staging`]: its bytes on this host's disk,
 //!   until they are published.
-//! - [`open_table`]: what is open; [`open_names`]: open files whose names change; [`following`]:
-//!   those whose folder's rename broke off; [`hidden`]: open files whose names were removed.
+//! - [`open_names`]: open files whose names change; [`hidden`]: open files whose names were
+//!   removed.
 //! - [`reader`]: an open file that is read, in order or at random, and how far to fetch ahead.
 //! - [`pieces`]: the cache of fetched bytes, and the fetches in flight; all who wait share one
 //!   fetch.
@@ -57,7 +57,6 @@ mod drafts;
 mod facts;
 pub mod fault;
 pub mod folders;
-mod following;
 mod guess;
 mod handles;
 mod hidden;
@@ -72,7 +71,6 @@ mod nodes;
 mod object_copies;
 pub mod open_files;
 mod open_names;
-mod open_table;
 mod owners;
 mod pieces;
 mod reader;
@@ -98,7 +96,6 @@ pub use folders::FolderEntry;
 pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
 pub use names::HIDDEN;
-pub use open_files::{Opened, Place, resize_open, send_ready, write_now};
-pub use open_table::Mode;
+pub use open_files::{Mode, Opened, Place, resize_open, send_ready, write_now};
 pub use renames::hold::Times;
 pub use sources::Disk;

@@ -309,10 +309,12 @@ impl Nodes {
         let Some(ino) = self.find(old.0, old.1) else {
             return;
         };
-        put_at(self, ino, new.0, new.1);
+        self.by_name.remove(&(old.0, old.1.into()));
+        self.by_name.insert((new.0, new.1.into()), ino);
         let Some(node) = self.by_number.get_mut(&ino) else {
             return;
         };
+        (node.parent, node.name) = (new.0, new.1.into());
         match (&mut node.body, listed) {
             (Body::File(file), Listed::File(info)) => {
                 file.pages_of =
@@ -323,6 +325,12 @@ impl Nodes {
             // What was known of its names was known by the old one.
             (Body::Folder(folder), _) => folder.forget_whole(),
             _ => {}
+        }
+        if let Some(folder) = self.by_number.get_mut(&old.0) {
+            folder.children = folder.children.saturating_sub(1);
+        }
+        if let Some(folder) = self.by_number.get_mut(&new.0) {
+            folder.children += 1;
         }
     }
 
@@ -379,56 +387,6 @@ impl Nodes {
             ino = parent;
         }
     }
-}
-
-/// A node has another place.
-fn put_at(nodes: &mut Nodes, ino: u64, parent: u64, name: &str) {
-    let Some(node) = nodes.by_number.get_mut(&ino) else {
-        return;
-    };
-    let old = std::mem::replace(&mut node.parent, parent);
-    let old = (old, std::mem::replace(&mut node.name, name.into()));
-    let above = old.0;
-    if nodes.by_name.get(&old) == Some(&ino) {
-        nodes.by_name.remove(&old);
-    }
-    nodes.by_name.insert((parent, name.into()), ino);
-    if let Some(folder) = nodes.by_number.get_mut(&above) {
-        folder.children = folder.children.saturating_sub(1);
-    }
-    if let Some(folder) = nodes.by_number.get_mut(&parent) {
-        folder.children += 1;
-    }
-}
-
-/// The number that a path has, as of [`Nodes::path`].
-pub fn find_path(nodes: &Nodes, path: &str) -> Option<u64> {
-    let (parent, name) = place_of(nodes, path)?;
-    nodes.find(parent, name)
-}
-
-/// A node has this path now; its new folder, and its name there. Folders above it that nobody
-/// knows are made for it.
-pub fn move_to<'a>(nodes: &mut Nodes, ino: u64, path: &'a str) -> Option<(u64, &'a str)> {
-    let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    let name = parts.pop()?;
-    let (mut parent, mut made) = (ROOT, Vec::new());
-    for part in parts {
-        parent = match nodes.find(parent, part) {
-            Some(known) => known,
-            None => {
-                let new = nodes.enter(parent, part, &Listed::Folder, Instant::now());
-                made.push(new);
-                new
-            }
-        };
-    }
-    put_at(nodes, ino, parent, name);
-    // The kernel was not told of these.
-    for folder in made.into_iter().rev() {
-        nodes.forget(folder, 1);
-    }
-    Some((parent, name))
 }
 
 /// The folder that a path's last name is in, if the kernel knows it, and that name.

@@ -12,11 +12,12 @@ use crate::attributes::{Entry, Making};
 use crate::changes::Name;
 use crate::core::{Core, Publish};
 use crate::draft::{Draft, Origin, Written};
+use crate::drafts::Drafts;
 use crate::fault::{Fault, Reason};
-use crate::following;
+use crate::handles::Open;
+use crate::hidden::Hidden;
 use crate::job::Job;
 use crate::names::{self, Listed};
-use crate::open_table::{Mode, OpenFile, OpenTable};
 use crate::pieces::Pieces;
 use crate::reader::Reader;
 use crate::search;
@@ -27,10 +28,35 @@ use crate::version::Version;
 /// for any time.
 const SAME_MOMENT: Duration = Duration::from_millis(100);
 
+/// A file that is open.
+pub(crate) struct OpenFile {
+    /// The node's number.
+    pub(crate) ino: u64,
+    reader: Mutex<Arc<Reader>>,
+    /// Of who may write.
+    pub(crate) draft: Option<Arc<Draft>>,
+    mode: Mode,
+}
+
+impl OpenFile {
+    /// The content with the tag `old` lies elsewhere now.
+    pub(crate) fn read_of(&self, version: &Arc<Version>, old: Option<&ETag>) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        if old.is_some_and(|old| old == reader.etag()) {
+            *reader = Arc::new(Reader::new(Arc::clone(version)));
+        }
+    }
+}
+
 /// The open files of a mount.
 pub struct OpenFiles {
-    pub(crate) table: Arc<OpenTable>,
+    pub(crate) core: Arc<Core>,
+    pub(crate) open: Open<OpenFile>,
     pieces: Pieces,
+    /// Files that are being written, or wait to be published.
+    drafts: Arc<Drafts>,
+    /// Files that are open, and whose names are gone.
+    pub(crate) hidden: Hidden,
 }
 
 /// A file was opened.
@@ -51,15 +77,31 @@ pub struct Place {
     pub offset: u64,
 }
 
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mode {
+    /// O_WRONLY or O_RDWR.
+    pub writes: bool,
+    /// O_APPEND.
+    pub appends: bool,
+    /// O_TRUNC.
+    pub truncates: bool,
+    /// The process that opens it; 0 where that is not known.
+    pub process: u32,
+}
+
 impl OpenFiles {
     /// None yet.
     pub fn new(core: Arc<Core>) -> Self {
         let (store, runtime) = (Arc::clone(&core.store), core.runtime.clone());
         let pieces = Pieces::new(store, runtime, core.settings.cache_bytes);
-        let table = Arc::new(OpenTable::new(core));
-        let weak = Arc::downgrade(&table);
-        table.core.renames.followed_by(weak);
-        Self { table, pieces }
+        Self {
+            drafts: Arc::new(Drafts::new(Arc::clone(&core))),
+            hidden: Hidden::new(Arc::clone(&core)),
+            core,
+            open: Open::default(),
+            pieces,
+        }
     }
 
     /// Looks on a disk before it asks the store.
@@ -92,15 +134,26 @@ impl OpenFiles {
         read.map(|(bytes, _)| bytes)
     }
 
+    /// Of a file that is being written.
+    pub(crate) fn draft(&self, ino: u64) -> Option<Arc<Draft>> {
+        self.drafts.get(ino)
+    }
+
+    /// The nodes of all files that are open, or wait to be published.
+    pub(crate) fn inos(&self) -> Vec<u64> {
+        let open = self.open.all().into_iter().map(|file| file.ino);
+        open.chain(self.drafts.inos()).collect()
+    }
+
     /// Opens a file: the content that the store has now, or had within the time to live. Later
     /// changes of the object by others are not read through this handle.
     ///
     /// # Errors
     /// `NotFound`, `IsFolder`, and `Denied` for what lies in an archive.
     pub async fn open(&self, ino: u64, mode: Mode) -> Result<Opened, Fault> {
-        let ttl = self.table.core.settings.ttl.max(SAME_MOMENT);
-        search::freshen(&self.table.core, ino, ttl).await?;
-        let version = Arc::new(self.table.version(ino)?);
+        let ttl = self.core.settings.ttl.max(SAME_MOMENT);
+        search::freshen(&self.core, ino, ttl).await?;
+        let version = Arc::new(self.version(ino)?);
         let draft = if mode.writes || mode.truncates {
             Some(self.write_to(ino, &version, mode.truncates))
         } else {
@@ -110,11 +163,11 @@ impl OpenFiles {
             draft.resize(0).await?;
         }
         let keeps_pages = !mode.truncates && {
-            let mut nodes = self.table.core.nodes();
+            let mut nodes = self.core.nodes();
             let file = nodes.file(ino);
             file.is_some_and(|file| file.take_pages(&version.etag))
         };
-        let handle = self.table.open.add(OpenFile {
+        let handle = self.open.add(OpenFile {
             ino,
             reader: Mutex::new(Arc::new(Reader::new(version))),
             draft,
@@ -126,9 +179,23 @@ impl OpenFiles {
         })
     }
 
+    /// The content of a file now.
+    pub(crate) fn version(&self, ino: u64) -> Result<Version, Fault> {
+        let key = self.core.key(ino)?;
+        let mut nodes = self.core.nodes();
+        let Some(file) = nodes.file(ino) else {
+            return Err(Reason::IsFolder.into());
+        };
+        if file.info.is_archived {
+            let text = format!("`{key}` lies in an archive; restore it, then open it again");
+            return Err(Fault::because(Reason::Denied, text));
+        }
+        Ok(Version::new(key, &file.info))
+    }
+
     /// The draft of a file, made where nobody writes it yet.
     fn write_to(&self, ino: u64, version: &Arc<Version>, is_truncated: bool) -> Arc<Draft> {
-        if let Some(draft) = self.table.drafts.share(ino) {
+        if let Some(draft) = self.drafts.share(ino) {
             return draft;
         }
         let origin = Origin {
@@ -136,7 +203,7 @@ impl OpenFiles {
             is_changed: is_truncated,
             when: Condition::IfMatch(version.etag.clone()),
         };
-        self.table.drafts.begin(ino, &origin)
+        self.drafts.begin(ino, &origin)
     }
 
     /// Makes a file and opens it for writing. The store has nothing of it before it is published.
@@ -150,17 +217,17 @@ impl OpenFiles {
         making: &Making,
     ) -> Result<(Entry, Opened), Fault> {
         names::check(new.name)?;
-        match search::find(&self.table.core, new.parent, new.name).await? {
+        match search::find(&self.core, new.parent, new.name).await? {
             Some((Listed::Folder, _)) => return Err(Reason::IsFolder.into()),
             Some((Listed::Special(_), _)) => return Err(Reason::Exists.into()),
             Some((listed, at)) => {
-                let entry = self.table.core.enter(new.parent, new.name, &listed, at);
+                let entry = self.core.enter(new.parent, new.name, &listed, at);
                 let opened = self.open(entry.attributes.ino, mode).await?;
                 return Ok((entry, opened));
             }
             None => {}
         }
-        names::check_key(&format!("{}{}", self.table.core.key(new.parent)?, new.name))?;
+        names::check_key(&format!("{}{}", self.core.key(new.parent)?, new.name))?;
         let at = Instant::now();
         let listed = Listed::File(ObjectInfo {
             size_bytes: 0,
@@ -168,20 +235,20 @@ impl OpenFiles {
             modified: SystemTime::now(),
             is_archived: false,
         });
-        if let Some(folder) = self.table.core.nodes().folder(new.parent) {
+        if let Some(folder) = self.core.nodes().folder(new.parent) {
             folder.own.insert(new.name.into(), listed.clone());
         }
-        attribute_calls::made(&self.table.core, new, making, None);
-        let entry = self.table.core.enter(new.parent, new.name, &listed, at);
+        attribute_calls::made(&self.core, new, making, None);
+        let entry = self.core.enter(new.parent, new.name, &listed, at);
         let ino = entry.attributes.ino;
         let origin = Origin {
             version: None,
             is_changed: true,
             when: Condition::IfAbsent,
         };
-        let draft = self.table.drafts.begin(ino, &origin);
-        let version = Arc::new(self.table.version(ino)?);
-        let handle = self.table.open.add(OpenFile {
+        let draft = self.drafts.begin(ino, &origin);
+        let version = Arc::new(self.version(ino)?);
+        let handle = self.open.add(OpenFile {
             ino,
             reader: Mutex::new(Arc::new(Reader::new(version))),
             draft: Some(draft),
@@ -199,23 +266,11 @@ impl OpenFiles {
     /// # Errors
     /// `Stale` where the object is another one since it was opened.
     pub async fn read(&self, handle: u64, offset: u64, size: u64) -> Result<Bytes, Fault> {
-        let file = self.table.open.get(handle)?;
-        match self.read_once(&file, offset, size).await {
-            Err(fault) if fault.reason == Reason::Stale => {
-                if !following::look_for(&self.table, file.ino).await? {
-                    return Err(fault);
-                }
-                self.read_once(&file, offset, size).await
-            }
-            read => read,
-        }
-    }
-
-    async fn read_once(&self, file: &OpenFile, offset: u64, size: u64) -> Result<Bytes, Fault> {
-        if let Some(draft) = self.table.draft(file.ino) {
+        let file = self.open.get(handle)?;
+        if let Some(draft) = self.draft(file.ino) {
             return draft.read(&self.pieces, offset, size).await;
         }
-        let reader = self.reader(file)?;
+        let reader = self.reader(&file)?;
         let read = reader.read(&self.pieces, offset, size).await;
         read.map_err(|error| match error.failure {
             Failure::Missing | Failure::Changed => Fault::because(Reason::Stale, error.to_string()),
@@ -225,8 +280,8 @@ impl OpenFiles {
 
     /// The same where nothing must be waited for: the bytes are here, and nobody writes the file.
     pub fn read_now(&self, handle: u64, offset: u64, size: u64) -> Option<Bytes> {
-        let file = self.table.open.get(handle).ok()?;
-        if self.table.draft(file.ino).is_some() {
+        let file = self.open.get(handle).ok()?;
+        if self.draft(file.ino).is_some() {
             return None;
         }
         let reader = self.reader(&file).ok()?;
@@ -238,14 +293,14 @@ impl OpenFiles {
     pub(crate) fn reader(&self, file: &OpenFile) -> Result<Arc<Reader>, Fault> {
         let mut reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let was_written_here = {
-            let mut nodes = self.table.core.nodes();
+            let mut nodes = self.core.nodes();
             let node = nodes.file(file.ino);
             node.is_some_and(|node| {
                 node.is_written_here && !node.is_gone && node.info.etag != *reader.etag()
             })
         };
         if was_written_here {
-            *reader = Arc::new(Reader::new(Arc::new(self.table.version(file.ino)?)));
+            *reader = Arc::new(Reader::new(Arc::new(self.version(file.ino)?)));
         }
         Ok(Arc::clone(&reader))
     }
@@ -255,7 +310,7 @@ impl OpenFiles {
     /// # Errors
     /// `NotOpen` for files that are opened for reading; those of the draft.
     pub async fn write(&self, handle: u64, offset: u64, data: Bytes) -> Result<(), Fault> {
-        let file = self.table.open.get(handle)?;
+        let file = self.open.get(handle)?;
         let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
         let offset = (!file.mode.appends).then_some(offset);
         draft.write(offset, data).await
@@ -267,11 +322,11 @@ impl OpenFiles {
     /// # Errors
     /// What kept it from being published.
     pub async fn flush(&self, handle: u64, process: u32) -> Result<(), Fault> {
-        let file = self.table.open.get(handle)?;
+        let file = self.open.get(handle)?;
         let Some(draft) = &file.draft else {
             return Ok(());
         };
-        if self.table.core.settings.writes.publish != Publish::Close
+        if self.core.settings.writes.publish != Publish::Close
             || ![0, file.mode.process].contains(&process)
         {
             return Ok(());
@@ -284,11 +339,11 @@ impl OpenFiles {
     /// # Errors
     /// What kept it from being published.
     pub async fn publish(&self, handle: u64) -> Result<(), Fault> {
-        let file = self.table.open.get(handle)?;
+        let file = self.open.get(handle)?;
         let Some(draft) = &file.draft else {
             return Ok(());
         };
-        let done = match self.table.core.settings.writes.publish {
+        let done = match self.core.settings.writes.publish {
             Publish::Async => draft.sync().await,
             Publish::Close | Publish::Fsync => draft.publish().await,
         };
@@ -307,7 +362,7 @@ impl OpenFiles {
             ..Mode::default()
         };
         let opened = self.open(ino, mode).await?;
-        let resized = match &self.table.open.get(opened.handle)?.draft {
+        let resized = match &self.open.get(opened.handle)?.draft {
             Some(draft) => draft.resize(size).await,
             None => Ok(()),
         };
@@ -320,21 +375,12 @@ impl OpenFiles {
     /// # Errors
     /// Those of publishing, which nobody hears but the log.
     pub async fn close(&self, handle: u64) -> Result<(), Fault> {
-        let Some(file) = self.table.open.remove(handle) else {
+        let Some(file) = self.open.remove(handle) else {
             return Ok(());
         };
         let closed = self.close_draft(&file).await;
-        if !self
-            .table
-            .open
-            .all()
-            .iter()
-            .any(|other| other.ino == file.ino)
-        {
-            self.table.hidden.closed(file.ino).await;
-            if self.table.draft(file.ino).is_none() {
-                self.table.unseen().remove(&file.ino);
-            }
+        if !self.open.all().iter().any(|other| other.ino == file.ino) {
+            self.hidden.closed(file.ino).await;
         }
         closed
     }
@@ -343,25 +389,22 @@ impl OpenFiles {
         let Some(draft) = &file.draft else {
             return Ok(());
         };
-        if self.table.core.settings.writes.publish == Publish::Close {
+        if self.core.settings.writes.publish == Publish::Close {
             let published = draft.publish().await;
             let is_published = published.is_ok();
-            self.table
-                .drafts
-                .release(file.ino, false, is_published)
-                .await;
+            self.drafts.release(file.ino, false, is_published).await;
             return published;
         }
         // What the log here does not take must be heard of.
         let noted = draft.wait_closed().await;
-        self.table.drafts.release(file.ino, true, true).await;
+        self.drafts.release(file.ino, true, true).await;
         noted
     }
 
     /// Waits until all is closed and published, at the end of the mount. What the kernel never
     /// closes is waited for no longer than `limit`.
     pub async fn settle_all(&self, limit: Duration) {
-        self.table.drafts.settle_all(limit).await;
+        self.drafts.settle_all(limit).await;
     }
 }
 
@@ -370,7 +413,7 @@ impl OpenFiles {
 /// # Errors
 /// `NotOpen` for files that are opened for reading; those of the draft.
 pub async fn resize_open(files: &OpenFiles, handle: u64, size: u64) -> Result<(), Fault> {
-    let file = files.table.open.get(handle)?;
+    let file = files.open.get(handle)?;
     let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
     draft.resize(size).await
 }
@@ -386,7 +429,7 @@ pub fn write_now(
     offset: u64,
     data: &[u8],
 ) -> Option<Result<Written, Fault>> {
-    let file = files.table.open.get(handle).ok()?;
+    let file = files.open.get(handle).ok()?;
     let offset = (!file.mode.appends).then_some(offset);
     file.draft.as_ref()?.write_now(offset, data)
 }
@@ -396,7 +439,7 @@ pub fn write_now(
 /// # Errors
 /// As [`OpenFiles::write`].
 pub async fn send_ready(files: &OpenFiles, handle: u64) -> Result<(), Fault> {
-    let file = files.table.open.get(handle)?;
+    let file = files.open.get(handle)?;
     let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
     draft.send_ready().await
 }

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use weft_store::{Condition, ETag};
 
 use crate::fault::{Fault, Reason};
-use crate::open_table::{OpenFile, OpenTable};
-use crate::version::Version;
+use crate::open_files::{OpenFile, OpenFiles};
 
 /// The files in a folder, and in folders of it, that are open or wait to be published.
-pub fn open_below(files: &OpenTable, folder: u64) -> Vec<u64> {
+pub fn open_below(files: &OpenFiles, folder: u64) -> Vec<u64> {
     let mut below = files.inos();
     let nodes = files.core.nodes();
     below.retain(|ino| nodes.is_below(*ino, folder));
@@ -21,7 +20,7 @@ pub fn open_below(files: &OpenTable, folder: u64) -> Vec<u64> {
 }
 
 /// Whether the store has nothing of a file that is being written, and shall have.
-pub async fn is_only_here(files: &OpenTable, ino: u64) -> bool {
+pub async fn is_only_here(files: &OpenFiles, ino: u64) -> bool {
     match files.draft(ino) {
         Some(draft) => draft.is_only_here().await,
         None => false,
@@ -32,7 +31,7 @@ pub async fn is_only_here(files: &OpenTable, ino: u64) -> bool {
 ///
 /// # Errors
 /// Those of publishing.
-pub async fn settle(files: &OpenTable, ino: u64) -> Result<(), Fault> {
+pub async fn settle(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
     match files.draft(ino) {
         Some(draft) => draft.settle().await,
         None => Ok(()),
@@ -45,7 +44,7 @@ pub async fn settle(files: &OpenTable, ino: u64) -> Result<(), Fault> {
 /// # Errors
 /// What the system said of its log.
 pub async fn rename_staged(
-    files: &OpenTable,
+    files: &OpenFiles,
     ino: u64,
     key: &str,
     when: &Condition,
@@ -61,7 +60,7 @@ pub async fn rename_staged(
 ///
 /// # Errors
 /// What the store said to the copy.
-pub async fn hide(files: &OpenTable, ino: u64) -> Result<(), Fault> {
+pub async fn hide(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
     let handles: Vec<Arc<OpenFile>> = files
         .open
         .all()
@@ -97,14 +96,14 @@ pub async fn hide(files: &OpenTable, ino: u64) -> Result<(), Fault> {
 }
 
 /// The name of a file is gone: what is written is never published.
-pub async fn unlink(files: &OpenTable, ino: u64) {
+pub async fn unlink(files: &OpenFiles, ino: u64) {
     if let Some(draft) = files.draft(ino) {
         draft.unlink().await;
     }
 }
 
 /// The name of a file stays after all, and what is written to it is published.
-pub fn stay(files: &OpenTable, ino: u64) {
+pub fn stay(files: &OpenFiles, ino: u64) {
     let mut nodes = files.core.nodes();
     if let Some(file) = nodes.file(ino) {
         file.is_gone = false;
@@ -112,18 +111,8 @@ pub fn stay(files: &OpenTable, ino: u64) {
     nodes.name_again(ino);
 }
 
-/// The content with the tag `old` of a file lies elsewhere now; its name stays as it is.
-pub async fn lies_at(files: &OpenTable, ino: u64, version: &Arc<Version>, old: &ETag) {
-    for file in files.open.all().iter().filter(|file| file.ino == ino) {
-        file.read_of(version, Some(old));
-    }
-    if let Some(draft) = files.draft(ino) {
-        draft.moved(version, old, false).await;
-    }
-}
-
 /// A file was renamed; it had this entity tag. Who has it open reads and writes on.
-pub async fn renamed(files: &OpenTable, ino: u64, old: &ETag) {
+pub async fn renamed(files: &OpenFiles, ino: u64, old: &ETag) {
     let Ok(version) = files.version(ino) else {
         return;
     };

@@ -7,40 +7,36 @@
 //! - [`record`]: what is to be done. [`hold`]: which mount does it. [`moving`]: does it.
 //!   [`copies`]: which copies this mount made. [`overlaps`]: which renames go first.
 //!   [`side_by_side`]: requests that are under way together.
-//! - [`left`]: one that broke off; [`finishing`]: goes on with it. [`trails`]: where open files are
-//!   meanwhile. [`watch`]: finds records that other mounts left.
+//! - [`watch`]: finds records that other mounts left.
 
 pub mod copies;
-pub mod finishing;
 pub mod hold;
-mod left;
 pub mod moving;
 pub mod overlaps;
 pub mod record;
 mod side_by_side;
-pub mod trails;
 pub mod watch;
 
-use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
 use weft_store::{Condition, ObjectInfo, Store, StoreError};
 
 use crate::fault::{Fault, Reason, mount_ends};
-use crate::moving_folders::{Moving, MovingFolders};
 use crate::names::{self, RENAMES};
-use crate::nodes::{self, Nodes};
+use crate::nodes::Nodes;
 use crate::renames::copies::Copies;
 use crate::renames::hold::{Hold, Holder, Times};
-use crate::renames::left::{Left, Work};
 use crate::renames::moving::{Found, Move, Outcome};
-use crate::renames::overlaps::Other;
+use crate::renames::overlaps::{Other, overlap};
 use crate::renames::record::{Moved, Record, Removed};
-use crate::renames::trails::Follow;
 use crate::staging::stage::{Stage, new_id, refused};
 use crate::staging::ways::Ways;
+
+/// Chosen: the longest pause before what broke off is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The renames of one mount.
 pub struct Renames {
@@ -49,24 +45,15 @@ pub struct Renames {
     past_job: OnceLock<Ways>,
     prefix: String,
     stage: Arc<Stage>,
-    shown: Shown,
-    /// Knows the files that are open.
-    followers: OnceLock<Weak<dyn Follow>>,
+    /// What the mount shows.
+    nodes: Arc<Mutex<Nodes>>,
     tell: fn(&str),
     state: Mutex<State>,
 }
 
-/// What the mount shows.
-pub struct Shown {
-    /// Names.
-    pub nodes: Arc<Mutex<Nodes>>,
-    /// Those among them that are getting others: nothing is published there.
-    pub renaming: Arc<MovingFolders>,
-}
-
 #[derive(Default)]
 struct State {
-    /// Begun here, and not seen to end, since the store was away.
+    /// Begun here, and not finished, since the store was away.
     left: Vec<Arc<Left>>,
     /// Somebody tries those again.
     is_trying: bool,
@@ -79,25 +66,42 @@ struct State {
     is_watching: bool,
 }
 
-impl Shown {
-    fn nodes(&self) -> MutexGuard<'_, Nodes> {
-        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// A rename that broke off.
+struct Left {
+    id: String,
+    record: Record,
+    note: PathBuf,
+    /// Locked while somebody goes on with it.
+    work: tokio::sync::Mutex<Work>,
+}
 
-    /// Nothing is published in a folder until what is returned is dropped.
-    fn begin_rename(&self, folder: &str) -> Option<Moving<'_>> {
-        let ino = nodes::find_path(&self.nodes(), folder)?;
-        Some(self.renaming.begin(ino))
+/// How far a rename is that was begun here.
+struct Work {
+    hold: Hold,
+    /// No other rename is in the way.
+    may_go: bool,
+    /// Copies that were sent.
+    copies: Copies,
+}
+
+impl Left {
+    /// Whether one of these folders is in a folder of this rename, or has one of them in it. All
+    /// are prefixes below the mount's, and end in `/`.
+    fn concerns(&self, folders: &[String]) -> bool {
+        let ours = [&self.record.from, &self.record.to];
+        folders
+            .iter()
+            .any(|folder| ours.iter().any(|one| overlap(one, folder)))
     }
 }
 
 impl Renames {
-    /// Of the mount of `prefix`.
+    /// Of the mount of `prefix`, which shows `nodes`.
     pub fn new(
         ways: Ways,
         prefix: String,
         stage: Arc<Stage>,
-        shown: Shown,
+        nodes: Arc<Mutex<Nodes>>,
         tell: fn(&str),
     ) -> Self {
         Self {
@@ -105,8 +109,7 @@ impl Renames {
             past_job: OnceLock::new(),
             prefix,
             stage,
-            shown,
-            followers: OnceLock::new(),
+            nodes,
             tell,
             state: Mutex::default(),
         }
@@ -157,13 +160,12 @@ impl Renames {
         let work = Work {
             hold: Hold::of_writer(&key, id.clone()),
             may_go: false,
-            is_elsewhere: false,
+            copies: Copies::default(),
         };
         let left = Left {
             id,
             record,
             note,
-            copies: Mutex::default(),
             work: work.into(),
         };
         let written = self.ways.store.put(&key, body, &Condition::IfAbsent).await;
@@ -177,16 +179,13 @@ impl Renames {
         };
         match &done {
             Ok(Outcome::Nothing) => self.moved(&left.record),
-            Ok(Outcome::Elsewhere) => {
-                left.work.lock().await.is_elsewhere = true;
-                self.state().left.push(Arc::new(left));
-            }
             Err(fault) if fault.reason != Reason::Busy => {
                 self.moved(&left.record);
                 (self.tell)(&format!(
                     "the rename of `{from}` to `{to}` broke off, and is tried again: {fault}"
                 ));
                 self.state().left.push(Arc::new(left));
+                self.try_again();
             }
             _ => {}
         }
@@ -201,7 +200,8 @@ impl Renames {
 
     /// The record is written or done: the folder has its new name, whatever is known here.
     fn moved(&self, record: &Record) {
-        let mut nodes = self.shown.nodes();
+        let nodes = self.nodes.lock();
+        let mut nodes = nodes.unwrap_or_else(PoisonError::into_inner);
         nodes.moved_elsewhere(&record.from, &record.to);
     }
 
@@ -280,7 +280,7 @@ impl Renames {
             prefix: &self.prefix,
             record: &left.record,
             key: &key,
-            copies: left.copies(),
+            copies: work.copies.clone(),
             tell: self.tell,
         };
         let outcome = carry_out(moving, hold, &times, seen).await?;
@@ -306,38 +306,74 @@ impl Renames {
         self.state().mine.retain(|id| *id != left.id);
     }
 
-    fn followers(&self) -> Option<Arc<dyn Follow>> {
-        self.followers.get().and_then(Weak::upgrade)
-    }
-
-    /// These know the files that are open.
-    pub fn followed_by(&self, followers: Weak<dyn Follow>) {
-        let _ = self.followers.set(followers);
-    }
-
-    /// Has a file that is about to be published the name that its object has.
+    /// Finishes what was begun here and broke off, where it has to do with one of `folders`: a
+    /// rename of these begins after it. Prefixes below the mount's, which end in `/`.
     ///
     /// # Errors
     /// What the store said.
-    pub async fn follow(&self, ino: u64) -> Result<(), Fault> {
-        match self.followers() {
-            Some(followers) => followers.follow(ino).await,
-            None => Ok(()),
+    pub async fn finish_left(&self, folders: &[String]) -> Result<(), Fault> {
+        let left = self.state().left.clone();
+        for one in left.iter().filter(|left| left.concerns(folders)) {
+            self.finish_one(one).await?;
         }
+        Ok(())
+    }
+
+    /// Goes on with one that broke off, unless somebody has finished it meanwhile.
+    async fn finish_one(&self, left: &Arc<Left>) -> Result<(), Fault> {
+        let mut work = left.work.lock().await;
+        let is_same = |one: &Arc<Left>| Arc::ptr_eq(one, left);
+        if !self.state().left.iter().any(is_same) {
+            return Ok(());
+        }
+        match self.go_on(left, &mut work, None).await {
+            Ok(_) => {}
+            Err(fault) if fault.reason == Reason::Busy => (self.tell)(&format!(
+                "the rename of `{}` to `{}` is given up: {fault}",
+                left.record.from, left.record.to
+            )),
+            Err(fault) => return Err(fault),
+        }
+        self.moved(&left.record);
+        self.state().left.retain(|one| !is_same(one));
+        Ok(())
+    }
+
+    fn try_again(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.state().is_trying, true) {
+            return;
+        }
+        let renames = Arc::clone(self);
+        self.ways.runtime.spawn(async move {
+            let mut pause = renames.state().times.pause;
+            loop {
+                tokio::time::sleep(pause).await;
+                let left = renames.state().left.clone();
+                for one in &left {
+                    // One that the store refuses keeps no other waiting.
+                    let _ = renames.finish_one(one).await;
+                }
+                let mut state = renames.state();
+                if state.left.is_empty() {
+                    state.is_trying = false;
+                    return;
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        });
     }
 }
 
 /// Finishes a rename that another mount began and that this one holds now.
-async fn finish(moving: Move<'_>, hold: &mut Hold, times: &Times) -> Result<Outcome, Fault> {
+async fn finish(moving: Move<'_>, hold: &mut Hold, times: &Times) -> Result<(), Fault> {
     let (prefix, record, tell) = (moving.prefix, moving.record, moving.tell);
-    let outcome = carry_out(moving, hold, times, None).await?;
-    if outcome != Outcome::Elsewhere {
+    if carry_out(moving, hold, times, None).await? != Outcome::Elsewhere {
         tell(&format!(
             "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
             record.from, record.to
         ));
     }
-    Ok(outcome)
+    Ok(())
 }
 
 /// Does what is left of a rename; when all is moved, the record goes.

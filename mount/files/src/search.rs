@@ -166,6 +166,23 @@ async fn ask_for_name(core: &Core, parent: u64, prefix: &str, name: &str) -> Res
     }
 }
 
+/// Asks for a file whose object was moved with its folder, whoever writes it.
+pub async fn look_again(core: &Core, ino: u64) -> Result<(), Fault> {
+    let key = core.key(ino)?;
+    let at = Instant::now();
+    let info = core.store.head(&key).await?;
+    if let Some(file) = core.nodes().file(ino) {
+        let before = std::mem::replace(&mut file.info, info);
+        if file.is_draft {
+            // A copy is newer than what was written into it.
+            file.info.size_bytes = before.size_bytes;
+            file.info.modified = before.modified;
+        }
+        file.at = at;
+    }
+    Ok(())
+}
+
 /// Whether a program is reading a listing that showed a file. What is opened is asked for all the
 /// same.
 pub fn is_listed(core: &Core, ino: u64) -> bool {

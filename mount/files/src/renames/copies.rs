@@ -104,8 +104,8 @@ impl Copies {
     }
 
     /// Whether `found`, which is at the new name, is the copy.
-    pub fn is_copy(&self, key: &str, found: &ETag) -> IsCopy {
-        match self.sent().get(key) {
+    pub fn is_copy(&self, object: &Moved, found: &ETag) -> IsCopy {
+        match self.sent().get(&object.key) {
             Some(Sent::Made(etag)) if etag == found => IsCopy::Yes,
             Some(Sent::Made(_) | Sent::Refused) => IsCopy::No,
             Some(Sent::NotThis(etag)) if etag == found => IsCopy::No,
@@ -139,10 +139,10 @@ mod tests {
         }
         assert_eq!(copies.sent().len(), 0);
         let later = ETag::new("\"2\"");
-        assert_eq!(copies.is_copy("7", &later), IsCopy::No);
+        assert_eq!(copies.is_copy(&moved("7"), &later), IsCopy::No);
         assert!(copies.send(&moved("7")), "the earlier one was answered");
         copies.answered("7", &source, true, &Ok(later.clone()));
-        assert_eq!(copies.is_copy("7", &later), IsCopy::Yes);
+        assert_eq!(copies.is_copy(&moved("7"), &later), IsCopy::Yes);
     }
     #[test]
     fn what_another_mount_sent_or_nobody_answered_is_unknown_until_it_is_compared() {
@@ -150,14 +150,14 @@ mod tests {
         let unheard = Copies::default();
         unheard.send(&x);
         for copies in [Copies::of_other(), unheard] {
-            assert_eq!(copies.is_copy("x", &found), IsCopy::Unknown);
+            assert_eq!(copies.is_copy(&x, &found), IsCopy::Unknown);
             copies.compared("x", &found, false);
-            assert_eq!(copies.is_copy("x", &found), IsCopy::No);
-            assert_eq!(copies.is_copy("x", &later), IsCopy::Unknown);
+            assert_eq!(copies.is_copy(&x, &found), IsCopy::No);
+            assert_eq!(copies.is_copy(&x, &later), IsCopy::Unknown);
             assert!(!copies.send(&x), "an earlier one may come yet");
             copies.compared("x", &later, true);
-            assert_eq!(copies.is_copy("x", &later), IsCopy::Yes);
-            assert_eq!(copies.is_copy("x", &found), IsCopy::No);
+            assert_eq!(copies.is_copy(&x, &later), IsCopy::Yes);
+            assert_eq!(copies.is_copy(&x, &found), IsCopy::No);
         }
     }
 }

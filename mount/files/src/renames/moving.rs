@@ -216,7 +216,7 @@ impl Move<'_> {
                 Verdict::Copy(from, Condition::IfMatch(to.etag.clone()))
             }
             // A copy can have an entity tag of its own.
-            Some(to) => match self.copies.is_copy(&object.key, &to.etag) {
+            Some(to) => match self.copies.is_copy(object, &to.etag) {
                 IsCopy::Yes => Verdict::IsCopied,
                 IsCopy::Unknown => Verdict::Compare(from, to),
                 IsCopy::No => Verdict::Stays(TAKEN),

@@ -15,7 +15,7 @@ use crate::renames::hold::{ENDING, Hold, Times};
 use crate::renames::moving::{self, Move};
 use crate::renames::overlaps;
 use crate::renames::record::{self, is_id};
-use crate::renames::{Renames, finish, finishing};
+use crate::renames::{Renames, finish};
 use crate::staging::stage::new_id;
 
 /// Chosen: how often records are looked at while they must be still.
@@ -144,9 +144,8 @@ impl Renames {
                 copies: copies.clone(),
                 tell: self.tell,
             };
-            let _renaming = self.shown.begin_rename(&record.from);
-            let outcome = finish(moving, &mut hold, &times).await?;
-            finishing::follow_folder(self, &record, copies, outcome).await;
+            finish(moving, &mut hold, &times).await?;
+            self.moved(&record);
         }
         Ok(false)
     }

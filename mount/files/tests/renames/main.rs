@@ -5,7 +5,6 @@
 
 mod contents;
 mod holds;
-mod open_files;
 mod overlaps;
 mod records;
 mod repeats;
