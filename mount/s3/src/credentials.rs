@@ -114,6 +114,14 @@ impl Renewed {
         is_good.then(|| credentials.clone())
     }
 
+    /// Those that were found last, though it is time to look for others, while they have not ended.
+    fn last(&self, now: SystemTime) -> Option<Credentials> {
+        let state = self.state();
+        let (credentials, _) = state.current.as_ref()?;
+        let is_over = credentials.expiry().is_some_and(|end| end <= now);
+        (!is_over).then(|| credentials.clone())
+    }
+
     async fn find(&self) -> provider::Result {
         if let Some(current) = self.current() {
             return Ok(current);
@@ -124,7 +132,8 @@ impl Renewed {
             return Ok(current);
         }
         if self.state().has_failed(asked, Instant::now()) {
-            return Err(CredentialsError::not_loaded("none were found just now"));
+            let none = || CredentialsError::not_loaded("none were found just now");
+            return self.last(SystemTime::now()).ok_or_else(none);
         }
         let look = async {
             let source = self.source().await;
@@ -139,7 +148,8 @@ impl Renewed {
             Ok(found) => found,
             Err(error) => {
                 state.failed = Some(Instant::now());
-                return Err(error);
+                drop(state);
+                return self.last(SystemTime::now()).ok_or(error);
             }
         };
         // One that says when its credentials end renews them itself.
@@ -335,6 +345,19 @@ mod tests {
             ..State::default()
         };
         assert!(earlier.has_failed(now, now + 4 * second));
+    }
+
+    #[test]
+    fn old_ones_serve_until_they_end_where_no_others_are_found() {
+        let (renewed, now) = (renewed(), SystemTime::now());
+        let end = now + BEFORE_END / 2;
+        let old = Credentials::new("key", "secret", None, Some(end), "test");
+        renewed.state().current = Some((old.clone(), Instant::now()));
+        assert_eq!(current(&renewed), None, "it is time to look for others");
+        assert_eq!(renewed.last(now), Some(old.clone()));
+        assert_eq!(renewed.last(end), None);
+        assert!(renewed.have_ended(renewed.mark(&old), Instant::now()));
+        assert_eq!(renewed.last(now), None, "the store refused them");
     }
 
     #[test]
