@@ -111,7 +111,9 @@ ends 1 'another rank of this host has asked for 9' mpirun user "$any" 2 sh -c \
 report $? "$name"
 
 keeper() { strangers | awk '/dev-shm keep/ { print $1 }'; }
-sleepers() { strangers | awk -v words="sleep $1" '$2 " " $3 == words { print $1 }'; }
+sleepers() { # sleepers SECONDS; with or without the program's folder
+    strangers | awk -v words="sleep $1" '{ sub(".*/", "", $2) } $2 " " $3 == words { print $1 }'
+}
 both_sleep() { [ "$(sleepers "$1" | wc -l)" = 2 ]; }
 long_job() { # long_job SECONDS: two ranks that sleep
     mpirun user "$any" 2 "$WEFT" exec --mpi "$any" --shm-size 96m -- \
@@ -123,13 +125,13 @@ kill_all() { # kill_all PID...
     for pid in "$@"; do kill -9 "$pid" 2>>"$work/out"; done
 }
 without_keeper() {
-    long_job 63
+    long_job 63 || return 1
     kill_all $(keeper) $(sleepers 63) # a rank then goes on to df
     wait "$job"
     [ "$(grep -c '^ *96' "$work/long")" = 2 ] && tidy >>"$work/out" 2>&1
 }
 without_ranks() {
-    long_job 61
+    long_job 61 || return 1
     kill_all $(sleepers 61)
     wait "$job"
     tidy >>"$work/out" 2>&1
@@ -137,7 +139,7 @@ without_ranks() {
 without_launcher() { # its ranks end with it, or by hand
     run_df --mpi "$any" --shm-size 96m -n 2 sleep 62 >"$work/out" 2>&1 &
     job=$!
-    wait_for 100 both_sleep 62 >"$work/out"
+    wait_for 100 both_sleep 62 >"$work/out" || return 1
     kill_all $(strangers | awk '{ print $1 }')
     wait "$job"
     tidy >>"$work/out" 2>&1
