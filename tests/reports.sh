@@ -30,6 +30,10 @@ wait_for() {
     done
 }
 
+# in_three COMMAND...: true in one of three times. For what is measured: a machine that stands still
+# for a moment may spoil one time.
+in_three() { "$@" || "$@" || "$@"; }
+
 # ends CODE WORDS COMMAND...: the command ends with this exit code and says the words.
 ends() {
     local code=$1 words=$2 ended

@@ -27,7 +27,6 @@ assert (reach["from"], reach["to"], reach["came"]) == ("a0", "b1", 64), reach
 PYTHON
     }
     # A machine that stands still for a second may lose a datagram for good.
-    in_three() { "$@" || "$@" || "$@"; }
     check 'two hosts: each has its checks' in_three both_are_alike
     datagrams_are_dropped() {
         "$TESTBED" "$BED" host b1 sh -c 'nft add table inet t &&

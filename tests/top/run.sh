@@ -57,8 +57,6 @@ PYTHON
 runs_with() { read_own "$1" 0.1 >/dev/null && grep -q -- "$2" "$work/json"; }
 wait_for 100 runs_with "$job" '"route": "shm"'
 
-# A busy machine lets a rank stand for half a second.
-in_three() { "$1" || "$1" || "$1"; }
 json() {
     read_own "$job" 0.5 || return 1
     python3 - "$work/json" <<'PYTHON'

@@ -32,11 +32,6 @@ dropped() {
             sum += $(at + 1) } END { print sum + 0 }'
 }
 
-# in_three COMMAND...: in one of three times. A machine that stands still for a second or two while
-# something is measured lowers what is measured; nothing raises it above what the network lets
-# through.
-in_three() { "$@" || "$@" || "$@"; }
-
 # 40 messages of 1 MiB are 29,000 packets. Without many flows three of four that are sent are lost;
 # a flow alone has 6 MB/s, the link 25.
 many_flows_fill_the_link() {
