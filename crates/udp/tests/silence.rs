@@ -75,14 +75,19 @@ fn post<P: Ports>(transport: &mut Transport<P>) {
     transport.post_send(&op, &UserBuffer::leaked(&[8])).unwrap();
 }
 
+fn one_with_a_message_to_another() -> (Transport<SocketPorts>, Transport<SocketPorts>) {
+    let loopback = IpAddr::from([127, 0, 0, 1]);
+    let (mut a, b) = (open::<SocketPorts>(loopback), open::<SocketPorts>(loopback));
+    a.add_remote(RemoteId(0), b.local_address());
+    post(&mut a);
+    (a, b)
+}
+
 #[test]
 fn a_process_that_computes_for_longer_than_dead_after_is_waited_for() {
     unless_stalled(DEAD_AFTER / 4, || {
-        let loopback = IpAddr::from([127, 0, 0, 1]);
-        let (mut a, mut b) = (open::<SocketPorts>(loopback), open::<SocketPorts>(loopback));
-        a.add_remote(RemoteId(0), b.local_address());
+        let (mut a, mut b) = one_with_a_message_to_another();
         let (mut at_a, mut at_b) = (Counts::default(), Counts::default());
-        post(&mut a);
         let start = Instant::now();
         while start.elapsed() < 6 * DEAD_AFTER {
             a.progress(&mut at_a);
@@ -152,11 +157,8 @@ fn a_process_that_computes_for_long_is_waited_for_before_and_after_it_was_heard_
 #[test]
 fn two_that_were_stopped_together_for_longer_than_dead_after_lose_nothing() {
     unless_stalled(DEAD_AFTER / 4, || {
-        let loopback = IpAddr::from([127, 0, 0, 1]);
-        let (mut a, mut b) = (open::<SocketPorts>(loopback), open::<SocketPorts>(loopback));
-        a.add_remote(RemoteId(0), b.local_address());
+        let (mut a, mut b) = one_with_a_message_to_another();
         let (mut at_a, mut at_b) = (Counts::default(), Counts::default());
-        post(&mut a);
         // The other one is stopped first, and asked in vain some times.
         let start = Instant::now();
         while start.elapsed() < DEAD_AFTER / 4 {

@@ -125,15 +125,19 @@ fn keys_without_a_guess_are_read_page_by_page() {
     assert_eq!(whole(&all), (6, 6));
 }
 
+/// Requests and rounds of a walk over folders with so many files each.
+fn walk(sizes: &[usize]) -> (usize, usize) {
+    let name = |n: usize| format!("d/{n:05}/");
+    let prefixes = Arc::new((0..sizes.len()).map(name).collect());
+    let keys = |n: usize| (0..sizes[n]).map(move |file| format!("{}f{file:04}", name(n)));
+    let all = (0..sizes.len()).flat_map(keys).collect();
+    read(Tiling::new(Start::behind("d/")).below(prefixes), &all, None)
+}
+
 #[test]
 fn walk_over_folders_of_one_size_takes_its_pages_alone() {
     for (folders, files) in [(16, 1000), (1600, 10)] {
-        let name = |n: usize| format!("d/{n:05}/");
-        let prefixes = Arc::new((0..folders).map(name).collect());
-        let keys = |n| (0..files).map(move |file| format!("{}f{file:04}", name(n)));
-        let all = (0..folders).flat_map(keys).collect();
-        let tiling = Tiling::new(Start::behind("d/")).below(prefixes);
-        let (count, rounds) = read(tiling, &all, None);
+        let (count, rounds) = walk(&vec![files; folders]);
         assert!(count <= 19, "{folders} folders: {count} requests");
         assert!(rounds <= 3, "{folders} folders: {rounds} rounds");
     }
@@ -147,13 +151,8 @@ fn walk_over_folders_of_unlike_sizes_takes_few_requests_more() {
         [1, 1, 9000, 1],
         [1, 1, 1, 1],
     ] {
-        let name = |n: usize| format!("d/{n:05}/");
-        let prefixes = Arc::new((0..sizes.len()).map(name).collect());
-        let keys = |n: usize| (0..sizes[n]).map(move |file| format!("{}f{file:04}", name(n)));
-        let all = (0..sizes.len()).flat_map(keys).collect();
-        let (count, _) = read(Tiling::new(Start::behind("d/")).below(prefixes), &all, None);
-        println!("{sizes:?} folders: {count} requests");
-        assert!(count <= 14, "{sizes:?} folders: {count} requests");
+        let (count, _) = walk(&sizes);
+        assert!(count <= 14, "{sizes:?} files: {count} requests");
     }
 }
 
