@@ -72,7 +72,7 @@ impl Leaders {
         }
     }
 
-    /// Gives the communicator back, as all leaders do: [`free_gone`] frees it later. To free it
+    /// Gives the communicator back, as all leaders do: [`free_gone`] frees it. To free it
     /// here would be to call the MPI from inside: MPICH frees a communicator with operations under
     /// way as the last of them ends, in any call, and holds a lock that MPI_Comm_free takes, too.
     pub fn leave(self) {
