@@ -39,7 +39,7 @@ struct Region<L> {
 }
 
 /// A call to register memory.
-struct Wish {
+struct MrRequest {
     pieces: *const iovec,
     count: usize,
     access: u64,
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn reg<L: Lock>(
         iov_len: length,
     };
     let (pieces, count) = (&raw const whole, 1);
-    let wish = Wish {
+    let request = MrRequest {
         pieces,
         count,
         access,
@@ -74,7 +74,7 @@ pub(crate) unsafe extern "C" fn reg<L: Lock>(
         context,
     };
     // SAFETY: the arguments are those of fi_mr_reg(3).
-    unsafe { register::<L>(domain, &wish, region) }
+    unsafe { register::<L>(domain, &request, region) }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -89,7 +89,7 @@ pub(crate) unsafe extern "C" fn regv<L: Lock>(
     region: *mut *mut FidMr,
     context: *mut c_void,
 ) -> c_int {
-    let wish = Wish {
+    let request = MrRequest {
         pieces,
         count,
         access,
@@ -98,7 +98,7 @@ pub(crate) unsafe extern "C" fn regv<L: Lock>(
         context,
     };
     // SAFETY: the arguments are those of fi_mr_regv(3).
-    unsafe { register::<L>(domain, &wish, region) }
+    unsafe { register::<L>(domain, &request, region) }
 }
 
 pub(crate) unsafe extern "C" fn regattr<L: Lock>(
@@ -120,8 +120,8 @@ pub(crate) unsafe extern "C" fn regattr<L: Lock>(
         return -FI_ENOSYS;
     }
     // SAFETY: these members exist in every version.
-    let wish = unsafe {
-        Wish {
+    let request = unsafe {
+        MrRequest {
             pieces: (*attr).mr_iov,
             count: (*attr).iov_count,
             access: (*attr).access,
@@ -131,20 +131,24 @@ pub(crate) unsafe extern "C" fn regattr<L: Lock>(
         }
     };
     // SAFETY: the arguments are those of fi_mr_regattr(3).
-    unsafe { register::<L>(domain, &wish, region) }
+    unsafe { register::<L>(domain, &request, region) }
 }
 
 /// # Safety
 /// `domain` must be an open domain of this kind of lock, the rest as in fi_mr_regv(3).
-unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidMr) -> c_int {
-    if place.is_null() || wish.offset != 0 {
+unsafe fn register<L: Lock>(
+    domain: *mut Fid,
+    request: &MrRequest,
+    place: *mut *mut FidMr,
+) -> c_int {
+    if place.is_null() || request.offset != 0 {
         return -FI_EINVAL;
     }
     // SAFETY: the contract.
     let domain = unsafe { Held::new(domain.cast::<Domain<L>>()) };
     // SAFETY: remotes touch registered memory only while it is registered, when the application
     // lends it (contract).
-    let memory = match unsafe { several(wish.pieces, wish.count) } {
+    let memory = match unsafe { several(request.pieces, request.count) } {
         Ok(memory) => memory,
         Err(error) => return -errno::number(error),
     };
@@ -156,12 +160,12 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
             0
         },
         memory,
-        readable: wish.access & FI_REMOTE_READ != 0,
-        writable: wish.access & FI_REMOTE_WRITE != 0,
+        readable: request.access & FI_REMOTE_READ != 0,
+        writable: request.access & FI_REMOTE_WRITE != 0,
         key: if mode.own_keys {
             KeyChoice::Ours
         } else {
-            KeyChoice::Theirs(wish.key)
+            KeyChoice::Theirs(request.key)
         },
     };
     let key = match domain.with(|guarded| guarded.regions().register(settings)) {
@@ -171,7 +175,7 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
     let ops = const { &table(close::<L>, bind::<L>, control) };
     let region = Region {
         fid: FidMr {
-            fid: head(FI_CLASS_MR, wish.context, ops),
+            fid: head(FI_CLASS_MR, request.context, ops),
             mem_desc: std::ptr::null_mut(),
             key,
         },

@@ -25,7 +25,7 @@ use crate::report;
 
 /// How remotes shall be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RouteWish {
+pub enum RouteChoice {
     /// By shared memory on this host, by datagrams beyond it.
     #[default]
     Auto,
@@ -48,7 +48,7 @@ pub struct Settings {
     /// Where files for shared regions go; `None` for none.
     pub region_directory: Option<PathBuf>,
     /// Which remotes are reached through shared memory.
-    pub route: RouteWish,
+    pub route: RouteChoice,
     /// How long a remote on another host may be silent while an answer from it is expected.
     pub dead_after: Duration,
     /// The abstract unix datagram socket to which each endpoint reports what it has carried; `None`
@@ -66,10 +66,10 @@ const SINGLE_COPY_WORDS: [(&str, SingleCopy); 3] = [
 ];
 
 /// The values of FI_WEFT_ROUTE.
-const ROUTE_WORDS: [(&str, RouteWish); 3] = [
-    ("auto", RouteWish::Auto),
-    ("shm", RouteWish::SharedMemory),
-    ("srd", RouteWish::Datagrams),
+const ROUTE_WORDS: [(&str, RouteChoice); 3] = [
+    ("auto", RouteChoice::Auto),
+    ("shm", RouteChoice::SharedMemory),
+    ("srd", RouteChoice::Datagrams),
 ];
 
 /// The values of FI_WEFT_TRUST_NETWORK and FI_WEFT_ENCRYPT.
@@ -160,8 +160,8 @@ fn read() -> Result<Settings, Refused> {
 
 /// FI_WEFT_ROUTE=srd needs a key or trust in the network. Says so here, before a job starts that
 /// could send nothing.
-fn check_route(route: RouteWish, trust: &Trust) -> Result<(), Refused> {
-    if route == RouteWish::Datagrams && !trust.reaches_hosts() {
+fn check_route(route: RouteChoice, trust: &Trust) -> Result<(), Refused> {
+    if route == RouteChoice::Datagrams && !trust.reaches_hosts() {
         let name = parameter::ROUTE.variable;
         return Err(Refused(format!(
             "{name} is \"srd\", which sends everything by datagrams, but there is no job key. \
@@ -351,7 +351,7 @@ mod tests {
             ..Trust::default()
         };
         let Refused(why) =
-            check_route(RouteWish::Datagrams, &Trust::default()).expect_err("refused");
+            check_route(RouteChoice::Datagrams, &Trust::default()).expect_err("refused");
         for part in [
             "FI_WEFT_ROUTE is \"srd\"",
             "FI_WEFT_JOB_KEY",
@@ -360,8 +360,8 @@ mod tests {
         ] {
             assert!(why.contains(part), "{why:?} lacks {part:?}");
         }
-        assert_eq!(check_route(RouteWish::Datagrams, &trusting), Ok(()));
-        for route in [RouteWish::Auto, RouteWish::SharedMemory] {
+        assert_eq!(check_route(RouteChoice::Datagrams, &trusting), Ok(()));
+        for route in [RouteChoice::Auto, RouteChoice::SharedMemory] {
             assert_eq!(check_route(route, &Trust::default()), Ok(()));
         }
     }

@@ -9,7 +9,7 @@ use weft_endpoint::routes::{self, RouteSettings, Routes, Scope};
 use {weft_shm as shm, weft_udp as srd};
 
 use crate::address::default_address;
-use crate::parameters::{RouteWish, Settings};
+use crate::parameters::{RouteChoice, Settings};
 use crate::report;
 
 /// The routes of an endpoint, in order of preference. To add a route, write a crate that implements
@@ -49,9 +49,9 @@ fn shared_memory(settings: &Settings) -> RouteSettings<shm::Settings> {
             ..shm::Settings::default()
         },
         scope: match settings.route {
-            RouteWish::Auto => Scope::Host,
-            RouteWish::SharedMemory => Scope::Everybody,
-            RouteWish::Datagrams => Scope::Nobody,
+            RouteChoice::Auto => Scope::Host,
+            RouteChoice::SharedMemory => Scope::Everybody,
+            RouteChoice::Datagrams => Scope::Nobody,
         },
     }
 }

@@ -119,7 +119,7 @@ impl JobFile {
     /// With both sizes.
     pub fn check_memory(&self, memory_bytes: u64) -> Result<(), Fault> {
         match self.job.shm_size {
-            Some(size) if size.bytes() > memory_bytes && !size.is_wish => {
+            Some(size) if size.bytes() > memory_bytes && !size.is_best_effort => {
                 let most = memory_bytes >> 20;
                 let text =
                     format!("{size} is more than the memory here; it may be {most}m at most");

@@ -26,8 +26,8 @@ const BYTES_MOST: u64 = (MIB_MOST as u64) << 20;
 pub struct ShmSize {
     /// In kibibytes: at least 1.
     kib: u64,
-    /// Whether the job runs, too, where the size cannot be had.
-    pub is_wish: bool,
+    /// Whether the job also runs where the host refuses this size (`try:`).
+    pub is_best_effort: bool,
 }
 
 impl ShmSize {
@@ -38,7 +38,7 @@ impl ShmSize {
         let is_possible = (1..=BYTES_MOST >> 10).contains(&kib);
         is_possible.then_some(Self {
             kib,
-            is_wish: false,
+            is_best_effort: false,
         })
     }
 
@@ -53,7 +53,7 @@ impl FromStr for ShmSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (is_wish, size) = match text.strip_prefix("try:") {
+        let (is_best_effort, size) = match text.strip_prefix("try:") {
             Some(size) => (true, size),
             None => (false, text),
         };
@@ -83,7 +83,7 @@ impl FromStr for ShmSize {
         match number.checked_mul(bytes) {
             Some(bytes) if (1..=BYTES_MOST).contains(&bytes) => Ok(Self {
                 kib: bytes >> 10,
-                is_wish,
+                is_best_effort,
             }),
             _ => refuse("is not possible; a size is from 1k to 1024t"),
         }
@@ -109,8 +109,8 @@ impl fmt::Display for ShmSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |&&(_, bytes): &&(char, u64)| self.bytes() % bytes == 0;
         let (unit, bytes) = UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0]);
-        let wish = if self.is_wish { "try:" } else { "" };
-        write!(f, "{wish}{}{unit}", self.bytes() / bytes)
+        let prefix = if self.is_best_effort { "try:" } else { "" };
+        write!(f, "{prefix}{}{unit}", self.bytes() / bytes)
     }
 }
 

@@ -71,7 +71,7 @@ pub fn trial() -> Result<(), Fault> {
 pub(crate) fn checked(size: ShmSize) -> Result<Option<ShmSize>, Fault> {
     match room::check(size) {
         Ok(()) => Ok(Some(size)),
-        Err(why) if size.is_wish => {
+        Err(why) if size.is_best_effort => {
             warn(size, &why);
             Ok(None)
         }
@@ -90,7 +90,7 @@ pub(crate) fn give(size: ShmSize, place: &Place) -> Result<(), Fault> {
     };
     match given {
         Ok(()) => Ok(()),
-        Err(Apart::Refused { why, is_first }) if size.is_wish => {
+        Err(Apart::Refused { why, is_first }) if size.is_best_effort => {
             if is_first {
                 warn(size, &why);
             }

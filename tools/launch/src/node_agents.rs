@@ -224,7 +224,7 @@ impl NodeAgent {
                     ));
                 }
                 if let (Some(why), Some(size)) = (&ready.shm_refusal, begin.shm_size) {
-                    if !size.is_wish {
+                    if !size.is_best_effort {
                         return Err(format!(
                             "host {host}: --shm-size {size}: {why}. With --shm-size try:{size} \
                              the job goes on with the /dev/shm that there is"

@@ -235,7 +235,7 @@ impl Job {
         }
     }
 
-    /// Notes the first wish for an end, from which the grace period counts; whether this one may
+    /// Notes the first request to end, from which the grace period counts; whether this one may
     /// not wait for it. Signals count by when they came: a busy machine may hand over two together.
     fn insists(&mut self, arrival: Arrival) -> bool {
         let again = self.reason.is_some() && arrival.at.duration_since(self.asked) > TWICE;

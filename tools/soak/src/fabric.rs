@@ -19,7 +19,7 @@ use std::path::PathBuf;
 pub use completion::{Completion, Ended};
 pub use in_flight::Posted;
 pub use library::Library;
-pub use node::{Node, Wishes};
+pub use node::{Node, NodeOptions};
 pub use post::{Outgoing, SendKind, Wanted};
 pub use remote::RemotePart;
 

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use crate::control::{Order, Peer, Progress, Role, Word};
-use crate::fabric::{Completion, Ended, Failure, Library, Node, Wishes};
+use crate::fabric::{Completion, Ended, Failure, Library, Node, NodeOptions};
 use crate::finding::{Finding, Kind};
 use crate::ledger::Writer;
 use crate::random::seed_of;
@@ -118,13 +118,13 @@ fn say(word: &Word) {
 
 impl Worker {
     fn open(role: Role) -> Result<Self, Box<dyn std::error::Error>> {
-        let wishes = Wishes {
+        let options = NodeOptions {
             address: role.address,
             queue_entries: role.queue_entries,
             registered_bytes: one_sided::registered_bytes(role.ranks),
             least_left_bytes: PLAIN_LONGEST_BYTES,
         };
-        let node = Node::open(Library::open(role.libfabric.as_deref())?, &wishes)?;
+        let node = Node::open(Library::open(role.libfabric.as_deref())?, &options)?;
         let part = [u64::from(role.life.rank), u64::from(role.life.generation)];
         let now = Instant::now();
         let ledger = Writer::create(&Role::ledger(&role.folder, role.life, u16::MAX))?;

@@ -38,7 +38,7 @@ pub struct RegionSettings {
 
 /// What an operation wants to do to a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Wish {
+pub(crate) struct RequestedAccess {
     pub(crate) read: bool,
     pub(crate) write: bool,
 }
@@ -174,7 +174,11 @@ impl Regions {
 
     /// The memory that a range names, if it may be accessed so. Nothing is asked about an empty
     /// range. Fast path.
-    pub(crate) fn resolve(&self, range: &Range, wish: Wish) -> Result<UserBuffer, Error> {
+    pub(crate) fn resolve(
+        &self,
+        range: &Range,
+        requested: RequestedAccess,
+    ) -> Result<UserBuffer, Error> {
         if range.length_bytes == 0 {
             return Ok(UserBuffer::empty());
         }
@@ -186,7 +190,7 @@ impl Regions {
             writable,
             ..
         } = &region.settings;
-        if (wish.read && !readable) || (wish.write && !writable) {
+        if (requested.read && !readable) || (requested.write && !writable) {
             return Err(Error::AccessDenied);
         }
         let fits = range
@@ -220,7 +224,7 @@ impl Regions {
 mod tests {
     use super::*;
 
-    const BOTH: Wish = Wish {
+    const BOTH: RequestedAccess = RequestedAccess {
         read: true,
         write: true,
     };
@@ -282,7 +286,7 @@ mod tests {
             let key = regions.insert(settings).unwrap();
             for (read, write) in [(false, true), (true, false), (true, true)] {
                 let allowed = regions
-                    .resolve(&range(0, 1, key), Wish { read, write })
+                    .resolve(&range(0, 1, key), RequestedAccess { read, write })
                     .is_ok();
                 assert_eq!(allowed, (readable || !read) && (writable || !write));
             }

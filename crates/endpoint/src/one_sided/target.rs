@@ -12,7 +12,7 @@ use weft_memory::atomic::{Change, apply};
 use weft_memory::{BytesView, UserBuffer};
 
 use super::access::REQUEST_LIMIT_BYTES;
-use super::region::{Regions, Wish};
+use super::region::{Regions, RequestedAccess};
 use super::request::{Keys, Kind, RequestHead, Tag, error_of, reason};
 use super::send_queues::{SendEntry, SendQueues, service};
 use super::token;
@@ -20,11 +20,11 @@ use crate::completion::completions::AccessKind;
 use crate::error::Error;
 
 /// What a request does to memory, for its rights.
-const READS: Wish = Wish {
+const READS: RequestedAccess = RequestedAccess {
     read: true,
     write: false,
 };
-const WRITES: Wish = Wish {
+const WRITES: RequestedAccess = RequestedAccess {
     read: false,
     write: true,
 };
@@ -73,11 +73,15 @@ pub(super) struct Written {
 
 /// The memory that a request names, in one buffer. Fast path for one range.
 #[inline]
-fn resolve(regions: &Regions, head: &RequestHead, wish: Wish) -> Result<UserBuffer, Error> {
+fn resolve(
+    regions: &Regions,
+    head: &RequestHead,
+    requested: RequestedAccess,
+) -> Result<UserBuffer, Error> {
     match head.ranges() {
-        [only] => regions.resolve(only, wish),
+        [only] => regions.resolve(only, requested),
         ranges => {
-            let parts = ranges.iter().map(|range| regions.resolve(range, wish));
+            let parts = ranges.iter().map(|range| regions.resolve(range, requested));
             let parts: Result<Vec<UserBuffer>, Error> = parts.collect();
             Ok(UserBuffer::joined(parts?.iter()))
         }
@@ -116,15 +120,15 @@ impl Target {
         request: BytesView<'_>,
     ) -> Result<CarriedOut, Error> {
         let (head, rest) = RequestHead::parse(tag, request).ok_or(error_of(0))?;
-        let wish = match tag.kind {
+        let requested = match tag.kind {
             Kind::Read => READS,
-            Kind::Atomic => Wish {
+            Kind::Atomic => RequestedAccess {
                 read: tag.fetches(),
                 write: !tag.atomic().ok_or(error_of(0))?.0.only_reads(),
             },
             _ => WRITES,
         };
-        let target = resolve(regions, &head, wish)?;
+        let target = resolve(regions, &head, requested)?;
         let written = Written {
             remote: envelope.remote,
             key: head.first_key(),
@@ -146,7 +150,7 @@ impl Target {
                 }
                 let result = SendEntry::Result(tag.id, send_queues.keep_slice(before));
                 send_queues.push(envelope.remote, result);
-                Ok(CarriedOut::Fetched(wish.write.then_some(written)))
+                Ok(CarriedOut::Fetched(requested.write.then_some(written)))
             }
             Kind::Read => {
                 let result = if target.length_bytes() <= REQUEST_LIMIT_BYTES {

@@ -243,8 +243,8 @@ impl Inbound {
         let (bytes, taken) = take(cell, &mut piece);
         self.counts.bytes += u64::from(bytes);
         if let Some(start) = start.filter(|_| bytes >= TIMED_BYTES) {
-            let wish = self.stores.learn(bytes, clock::ticks().wrapping_sub(start));
-            if let Some(non_temporal) = wish {
+            let choice = self.stores.learn(bytes, clock::ticks().wrapping_sub(start));
+            if let Some(non_temporal) = choice {
                 self.consumer.set_non_temporal(non_temporal);
             }
         }

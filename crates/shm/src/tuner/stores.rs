@@ -10,13 +10,13 @@
 
 use crate::tuner::{Costs, Estimate, Open, Rules, Tuner};
 
-/// Payload that is timed: from here on senders heed the wish. Specified by ring's lanes.
+/// Payload that is timed: from here on senders follow the choice. Specified by ring's lanes.
 pub(crate) const TIMED_BYTES: u32 = 6 * 1024;
 
 /// Copies of a window. Chosen: enough for a best time that interruptions do not touch.
 const WINDOW: u32 = 24;
 
-/// Copies after a change of the wish that may still be of the old kind. Chosen: a lane's worth of
+/// Copies after a change of the choice that may still be of the old kind. Chosen: a lane's worth of
 /// pieces.
 const UNSURE_COPIES: u32 = 8;
 
@@ -62,7 +62,7 @@ impl Default for StoreTuner {
 }
 
 impl StoreTuner {
-    /// Learns that copying `bytes` took `ticks`; answers a new wish, if there is one.
+    /// Learns that copying `bytes` took `ticks`; answers a new choice, if there is one.
     pub(crate) fn learn(&mut self, bytes: u32, ticks: u64) -> Option<bool> {
         self.copies += 1;
         if self.copies <= UNSURE_COPIES {
@@ -81,12 +81,12 @@ impl StoreTuner {
             default: 0,
             may_try: true,
         };
-        let wish = self.tuner.next(&RULES, &open) == 1;
-        if wish == self.non_temporal {
+        let choice = self.tuner.next(&RULES, &open) == 1;
+        if choice == self.non_temporal {
             return None;
         }
-        (self.non_temporal, self.copies) = (wish, 0);
-        Some(wish)
+        (self.non_temporal, self.copies) = (choice, 0);
+        Some(choice)
     }
 }
 
@@ -95,12 +95,12 @@ mod tests {
     use super::*;
 
     /// Feeds copies that take the given ticks by kind; answers how many were non-temporal.
-    fn feed(trial: &mut StoreTuner, wish: &mut bool, copies: u32, ticks: [u64; 2]) -> u32 {
+    fn feed(trial: &mut StoreTuner, choice: &mut bool, copies: u32, ticks: [u64; 2]) -> u32 {
         let mut non_temporal = 0;
         for _ in 0..copies {
-            non_temporal += u32::from(*wish);
-            if let Some(new) = trial.learn(8192, ticks[usize::from(*wish)]) {
-                *wish = new;
+            non_temporal += u32::from(*choice);
+            if let Some(new) = trial.learn(8192, ticks[usize::from(*choice)]) {
+                *choice = new;
             }
         }
         non_temporal
@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn the_kind_that_is_read_faster_is_asked_for() {
         for (ticks, expected) in [([1000, 4000], 0..400), ([4000, 1000], 9_600..10_001)] {
-            let (mut trial, mut wish) = (StoreTuner::default(), false);
-            let non_temporal = feed(&mut trial, &mut wish, 10_000, ticks);
+            let (mut trial, mut choice) = (StoreTuner::default(), false);
+            let non_temporal = feed(&mut trial, &mut choice, 10_000, ticks);
             assert!(
                 expected.contains(&non_temporal),
                 "{non_temporal} of 10,000 non-temporal at {ticks:?}"
@@ -119,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_moves_changes_the_wish() {
-        let (mut trial, mut wish) = (StoreTuner::default(), false);
-        feed(&mut trial, &mut wish, 5000, [1000, 2000]);
-        let non_temporal = feed(&mut trial, &mut wish, 5000, [8000, 2000]);
+    fn a_processor_that_moves_changes_the_choice() {
+        let (mut trial, mut choice) = (StoreTuner::default(), false);
+        feed(&mut trial, &mut choice, 5000, [1000, 2000]);
+        let non_temporal = feed(&mut trial, &mut choice, 5000, [8000, 2000]);
         assert!(non_temporal > 3500, "{non_temporal} of 5000");
-        let non_temporal = feed(&mut trial, &mut wish, 5000, [1000, 2000]);
+        let non_temporal = feed(&mut trial, &mut choice, 5000, [1000, 2000]);
         assert!(non_temporal < 1500, "{non_temporal} of 5000");
     }
 }

@@ -73,7 +73,7 @@ const ALL_BENCHMARKS: [&str; 9] = [
     "alltoall",
     "alltoallw",
 ];
-/// Rounds at most (chosen: an accident, not a wish, lies above).
+/// Rounds at most (chosen: more is a typing mistake).
 pub const MOST_ROUNDS: usize = 1000;
 /// Ranks at most (chosen likewise).
 const MOST_RANKS: usize = 4096;

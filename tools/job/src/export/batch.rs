@@ -177,10 +177,10 @@ fn in_mib(size: ShmSize, notes: &mut Notes<'_>) -> u64 {
             format!("Batch counts in MiB; {size} becomes {mib}m"),
         );
     }
-    if size.is_wish {
+    if size.is_best_effort {
         notes.add(
             "shm_size",
-            "Batch knows no wish; the size is required there",
+            "Batch has no `try:`; the size is required there",
         );
     }
     mib

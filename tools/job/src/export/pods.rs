@@ -122,13 +122,13 @@ pub(super) fn deadline(job: &Job, notes: &mut Notes<'_>) -> Option<u64> {
 
 /// The fields that Kubeflow has no place for.
 pub(super) fn note_others(job: &Job, notes: &mut Notes<'_>) {
-    let is_wish = job.shm_size.is_some_and(|size| size.is_wish);
+    let is_best_effort = job.shm_size.is_some_and(|size| size.is_best_effort);
     let no_size = job.shm_size.is_none();
     notes.add_present(&[
         (
             "shm_size",
-            is_wish,
-            "Kubernetes knows no wish; the size is a limit there",
+            is_best_effort,
+            "Kubernetes has no `try:`; the size is a limit there",
         ),
         (
             "shm_size",

@@ -112,9 +112,9 @@ fn shm_size() -> impl Strategy<Value = ShmSize> {
         proptest::sample::select(vec!["k", "m", "g"]),
         any::<bool>(),
     );
-    size.prop_map(|(number, unit, is_wish)| {
-        let wish = if is_wish { "try:" } else { "" };
-        format!("{wish}{number}{unit}").parse().unwrap()
+    size.prop_map(|(number, unit, is_best_effort)| {
+        let prefix = if is_best_effort { "try:" } else { "" };
+        format!("{prefix}{number}{unit}").parse().unwrap()
     })
 }
 

@@ -52,7 +52,7 @@ impl Plan {
         };
         match allowed {
             Ok(()) => Ok(Self::Around(size, weft)),
-            Err(why) if size.is_wish => {
+            Err(why) if size.is_best_effort => {
                 warn(size, &why);
                 Ok(Self::Present)
             }

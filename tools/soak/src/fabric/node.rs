@@ -25,7 +25,7 @@ use super::{Failure, Library};
 
 /// How to open an endpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Wishes {
+pub struct NodeOptions {
     /// Its own address, with the port.
     pub address: SocketAddr,
     /// Entries of the completion queue; 0 leaves it to the provider.
@@ -60,8 +60,8 @@ impl Node {
     ///
     /// # Errors
     /// The call that failed.
-    pub fn open(library: Library, wishes: &Wishes) -> Result<Self, Failure> {
-        let info = info(&library, wishes.address)?;
+    pub fn open(library: Library, options: &NodeOptions) -> Result<Self, Failure> {
+        let info = info(&library, options.address)?;
         let mut node = Self {
             library,
             endpoint: ptr::null_mut(),
@@ -71,16 +71,16 @@ impl Node {
             domain: ptr::null_mut(),
             fabric: ptr::null_mut(),
             info,
-            memory: RegisteredMemory::new(wishes.registered_bytes),
+            memory: RegisteredMemory::new(options.registered_bytes),
             in_flight: InFlight::default(),
         };
-        node.open_all(wishes)?;
+        node.open_all(options)?;
         Ok(node)
     }
 
-    fn open_all(&mut self, wishes: &Wishes) -> Result<(), Failure> {
+    fn open_all(&mut self, options: &NodeOptions) -> Result<(), Failure> {
         let mut queue = FiCqAttr {
-            size: wishes.queue_entries,
+            size: options.queue_entries,
             flags: 0,
             format: FI_CQ_FORMAT_TAGGED,
             wait_obj: 0,
@@ -118,7 +118,7 @@ impl Node {
             self.check("fi_cq_open", code)?;
         }
         self.register()?;
-        self.bind_and_enable(wishes.least_left_bytes)
+        self.bind_and_enable(options.least_left_bytes)
     }
 
     /// Registers the memory, for others to read and write.
