@@ -183,7 +183,9 @@ fn clock(date: Option<&str>, now_s: i64) -> Check {
         WHY_CLOCK,
     )
     .but_if(apart_s.abs() > WRONG_S, status, fix)
-    .limited_by(format!("{WRONG_S} s are much, {REFUSED_S} s are refused"))
+    .limited_by(format!(
+        "{WRONG_S} s: a clock is wrong; {REFUSED_S} s: the store refuses requests"
+    ))
 }
 
 fn now_s() -> i64 {

@@ -76,7 +76,8 @@ pub struct Arguments {
     /// End the job after SECONDS (fractions allowed); the exit code is then 124
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
-    /// Run the job again, up to N times, when its program fails or a host is lost
+    /// Run the job again, up to N times, when its program fails, a host is lost or the launcher
+    /// hangs
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = retries)]
     pub retries: u32,
     /// Read the job from FILE, in YAML or JSON (docs/job-file.md); options win over the file

@@ -140,7 +140,7 @@ fn matching<'a>(
                     "--mpi {}: {} ({})",
                     path.display(),
                     if path.exists() {
-                        "it is no mpiexec of Open MPI, MPICH or Intel MPI"
+                        "it is not an mpiexec of Open MPI, MPICH or Intel MPI"
                     } else {
                         "there is no such file"
                     },

@@ -174,8 +174,8 @@ fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{name}` is no host name; it must be letters, digits, `.`, `-` and `_`, at most 253, and \
-         begin with a letter or a digit"
+        "`{name}` is not a host name; it must be letters, digits, `.`, `-` and `_`, at most 253, \
+         and begin with a letter or a digit"
     ))
 }
 

@@ -19,15 +19,15 @@ pub(crate) fn of(mpi: &Installation, transport: &Transport, shape: &Shape) -> Op
         return None;
     }
     Some(if openmpi::fills_matched_receives(transport, shape) {
-        "the program calls MPI_Mrecv or MPI_Imrecv, and so its messages go by a slower way (Open \
-         MPI's ob1 over its BTL ofi): the usual one does not fill a datatype with gaps. If it \
-         receives none so, --env OMPI_MCA_pml=cm brings the usual way back"
+        "the program calls MPI_Mrecv or MPI_Imrecv, so Open MPI uses its slower ob1 over BTL ofi: \
+         with its faster cm these calls do not fill datatypes with gaps. If the program receives \
+         no such datatype by them, set --env OMPI_MCA_pml=cm"
             .to_owned()
     } else {
         format!(
-            "the program calls MPI_Mrecv or MPI_Imrecv: {} does not fill a datatype with gaps when \
-             it does so over libfabric, with any provider. Where the program does that, use \
-             MPI_Probe and MPI_Recv, another MPI, or --transport native",
+            "the program calls MPI_Mrecv or MPI_Imrecv: over libfabric, with any provider, these \
+             calls of {} do not fill datatypes with gaps. If the program receives such datatypes \
+             by them, use MPI_Probe and MPI_Recv, another MPI, or --transport native",
             mpi.describe()
         )
     })

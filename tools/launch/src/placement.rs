@@ -38,8 +38,8 @@ pub fn place(hosts: &[Host], ranks: Option<u32>, ppn: Option<u32>) -> Result<Vec
         (None, Some(ranks)) => evenly(ranks, hosts.len()),
         (None, None) => {
             return Err(Fault::Usage(
-                "how many ranks? Say -n N (in all) or --ppn N (on each host), or give the hosts \
-                 slots, as in --hosts a:4,b:4"
+                "the number of ranks is missing: give -n N (in all) or --ppn N (on each host), or \
+                 give the hosts slots, as in --hosts a:4,b:4"
                     .into(),
             ));
         }

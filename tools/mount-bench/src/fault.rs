@@ -50,7 +50,7 @@ pub enum Fault {
         printed: String,
     },
     /// No load has this name.
-    #[error("`{name}` is no load; the loads are {known}")]
+    #[error("`{name}` is not a load; the loads are {known}")]
     UnknownLoad {
         /// What was asked for.
         name: String,

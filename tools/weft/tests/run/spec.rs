@@ -154,7 +154,7 @@ fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
         ("hosts: ['a:0']", "line 3, column 9: hosts[0]: `a:0`"),
         (
             "hosts: ['-oProxyCommand=x']",
-            "hosts[0]: `-oProxyCommand=x` is no host name",
+            "hosts[0]: `-oProxyCommand=x` is not a host name",
         ),
         (
             "ranks: 3\nranks_per_node: 2",
