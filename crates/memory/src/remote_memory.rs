@@ -4,8 +4,8 @@
 
 use std::io;
 
-use weft_os::file_of::map_memory_of;
 use weft_os::map::RawMap;
+use weft_os::mapped_file::map_memory_of;
 
 use crate::UserBuffer;
 

@@ -10,7 +10,7 @@ use crate::udp_socket::UdpSocket;
 
 /// What came back for a datagram sent earlier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Complaint {
+pub enum QueuedError {
     /// Nobody has this port, says its host.
     Refused(SocketAddr),
     /// Something else, which says nothing of a remote: a router may say it, or our interface.
@@ -30,7 +30,7 @@ pub fn keep(socket: &UdpSocket) -> io::Result<()> {
 }
 
 /// The oldest answer to a datagram sent earlier, if there is one.
-pub fn oldest(socket: &UdpSocket) -> Option<Complaint> {
+pub fn oldest(socket: &UdpSocket) -> Option<QueuedError> {
     let mut name = RawAddress::none();
     let mut control = [0_u64; 32];
     let mut nothing = [0_u8; 1];
@@ -51,10 +51,10 @@ pub fn oldest(socket: &UdpSocket) -> Option<Complaint> {
     if result < 0 {
         return None;
     }
-    Some(read_complaint(&header, name.to_address()))
+    Some(read_queued_error(&header, name.to_address()))
 }
 
-fn read_complaint(header: &libc::msghdr, to: Option<SocketAddr>) -> Complaint {
+fn read_queued_error(header: &libc::msghdr, to: Option<SocketAddr>) -> QueuedError {
     // SAFETY: the kernel has filled the control memory that the header names.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !at.is_null() {
@@ -70,12 +70,12 @@ fn read_complaint(header: &libc::msghdr, to: Option<SocketAddr>) -> Complaint {
                     .read_unaligned()
             };
             return match error.ee_errno as i32 {
-                libc::ECONNREFUSED => Complaint::Refused(to),
-                _ => Complaint::Other,
+                libc::ECONNREFUSED => QueuedError::Refused(to),
+                _ => QueuedError::Other,
             };
         }
         // SAFETY: `at` is a header that CMSG_FIRSTHDR or CMSG_NXTHDR gave for this message.
         at = unsafe { libc::CMSG_NXTHDR(header, at) };
     }
-    Complaint::Other
+    QueuedError::Other
 }

@@ -9,7 +9,7 @@
 //! - [`map`]: mmap of shared regions.
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact,
-//!   credentials, passing of region files (`handing_over`), names that other users have taken
+//!   credentials, passing of region files (`descriptor_passing`), names that other users have taken
 //!   ([`own_listener`]), wake-ups, and whether a process still lives.
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
 //!   long its files may be.
@@ -19,17 +19,17 @@
 //!   that.
 //! - [`udp_socket`]: sockets between hosts; [`outbound`], [`datagrams`]: sending and receiving,
 //!   many datagrams to a system call; [`error_queue`]: what became of those that were sent.
-//! - [`host_check`]: whether a host lives, independent of its processes.
+//! - [`host_probe`]: whether a host lives, independent of its processes.
 //! - [`single_copy`]: reading and writing another process's memory (process_vm_readv,
 //!   process_vm_writev).
-//! - [`file_of`]: mapping what another process shares already.
+//! - [`mapped_file`]: mapping what another process shares already.
 //! - [`capability`]: what a program that is executed may do.
 //! - [`heap`]: the heap of a process that others may map.
 //! - [`loaded`]: functions of the libraries in this process, by name.
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
-//! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together;
-//!   [`route`]: where packets leave.
+//! - [`interface`]: the addresses of this machine; [`similar_interfaces`]: which ones are used
+//!   together; [`route`]: where packets leave.
 //! - [`at_fork`]: what a child process must close; [`at_exit`]: what is done when this one exits.
 //! - [`proc_text`]: files of /proc, whatever names they hold.
 //! - [`fork_mark`]: whether a process is a child after fork; [`thread`]: threads beside the
@@ -38,7 +38,6 @@
 //!
 //! Errors are `std::io::Error` with the errno of the call; callers turn them into their own errors.
 
-pub mod alike;
 pub mod at_exit;
 pub mod at_fork;
 pub mod capability;
@@ -46,18 +45,18 @@ pub mod clock;
 pub mod cpu;
 pub mod crash;
 pub mod datagrams;
+mod descriptor_passing;
 pub mod error_queue;
-pub mod file_of;
 pub mod fork_mark;
-mod handing_over;
 pub mod heap;
-pub mod host_check;
+pub mod host_probe;
 pub mod interface;
 pub mod lease;
 pub mod limits;
 pub mod loaded;
 pub mod local_socket;
 pub mod map;
+pub mod mapped_file;
 pub mod outbound;
 pub mod own_listener;
 pub mod proc_text;
@@ -67,6 +66,7 @@ pub mod process_id;
 mod raw_socket;
 pub mod region_file;
 pub mod route;
+pub mod similar_interfaces;
 pub mod single_copy;
 pub mod sleep;
 mod socket_address;

@@ -45,7 +45,7 @@ pub struct Readable {
     /// By this number it was added.
     pub descriptor: RawFd,
     /// Of a socket: something lies in its error queue, or an error waits for the next call.
-    pub complains: bool,
+    pub has_error: bool,
 }
 
 /// Members of a [`WaitSet`] that were readable.
@@ -69,7 +69,7 @@ impl ReadableMembers {
     pub fn iter(&self) -> impl Iterator<Item = Readable> {
         self.events[..self.count].iter().map(|event| Readable {
             descriptor: event.u64 as RawFd,
-            complains: event.events & libc::EPOLLERR as u32 != 0,
+            has_error: event.events & libc::EPOLLERR as u32 != 0,
         })
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::clock;
 use crate::datagrams::ReceiveBatch;
-use crate::error_queue::{self, Complaint};
+use crate::error_queue::{self, QueuedError};
 use crate::outbound::{self, Outbound, Piece};
 use crate::sleep::{WaitSet, wait_readable};
 use crate::udp_socket::UdpSocket;
@@ -129,12 +129,12 @@ fn a_port_that_nobody_has_is_complained_about() {
     let gone = local().local_address().expect("address");
     send(&a, gone, b"anybody there", 0).expect("sent");
     for _ in 0..60_000 {
-        if let Some(complaint) = error_queue::oldest(&a) {
-            return assert_eq!(complaint, Complaint::Refused(gone));
+        if let Some(queued_error) = error_queue::oldest(&a) {
+            return assert_eq!(queued_error, QueuedError::Refused(gone));
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    panic!("no complaint came");
+    panic!("no queued_error came");
 }
 
 /// Sends from `a` until the kernel stamps what `connected` receives: on a loaded machine that takes

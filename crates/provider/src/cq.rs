@@ -23,7 +23,7 @@ use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{Dependents, Held, hand_out, head, no_bind, opened, table, take_back};
 use crate::wait_set::{Calls, Membership};
 use crate::waiter::{WAITER_OFFSET, Waiter};
-use crate::{also, errno, peer};
+use crate::{errno, idle_hook, peer};
 
 /// A completion queue.
 #[repr(C)]
@@ -191,7 +191,7 @@ pub(crate) unsafe extern "C" fn read<L: Lock, E: Entry>(
     let queue = unsafe { opened::<Queue<L>>(queue) };
     // SAFETY: the arguments are fi_cq_read's.
     let read = unsafe { queue.read::<E>(entries.cast(), count, ptr::null_mut()) };
-    also::unless_idle(&queue.waiter, errno::count_code(read))
+    idle_hook::unless_idle(&queue.waiter, errno::count_code(read))
 }
 
 pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
@@ -204,7 +204,7 @@ pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
     let queue = unsafe { opened::<Queue<L>>(queue) };
     // SAFETY: the arguments are fi_cq_readfrom's.
     let read = unsafe { queue.read::<E>(entries.cast(), count, sources) };
-    also::unless_idle(&queue.waiter, errno::count_code(read))
+    idle_hook::unless_idle(&queue.waiter, errno::count_code(read))
 }
 
 pub(crate) unsafe extern "C" fn read_error<L: Lock>(

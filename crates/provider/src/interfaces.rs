@@ -7,8 +7,8 @@ use std::fmt;
 use std::net::IpAddr;
 
 use weft_facts::limit::INTERFACES;
-use weft_os::alike::{self, Kind};
 use weft_os::interface::{self, InterfaceAddress};
+use weft_os::similar_interfaces::{self, Kind};
 
 /// Why a list of interfaces cannot be used, in words to follow "but".
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Interfaces {
             return self.named.iter().filter_map(one).collect();
         }
         let all = interface::addresses().unwrap_or_default();
-        let others = alike::others(first, &all, INTERFACES - 1, Kind::of).into_iter();
+        let others = similar_interfaces::others(first, &all, INTERFACES - 1, Kind::of).into_iter();
         let used = others.filter(|other| other.passed_over.is_none());
         std::iter::once(first)
             .chain(used.map(|other| other.interface.address))

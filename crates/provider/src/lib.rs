@@ -6,10 +6,10 @@
 //! - *Start at*: [`calls`], the list of all calls; [`tagged`] for one of them.
 //!
 //! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls `fi_prov_ini`, the only
-//! exported function beside the name in [`also`]. After that, every fi_* call of an application
-//! takes this way: a table of C functions in this crate; one call of [`weft_endpoint::Domain`]; and
-//! back as a C error number or a C structure. This crate keeps no message and decides nothing about
-//! one.
+//! exported function beside the name in [`idle_hook`]. After that, every fi_* call of an
+//! application takes this way: a table of C functions in this crate; one call of
+//! [`weft_endpoint::Domain`]; and back as a C error number or a C structure. This crate keeps no
+//! message and decides nothing about one.
 //!
 //! An object that an application opens is a structure whose first member is the `fid` of C; the
 //! application's pointer is cast back. All objects of a domain refer to one [`lock::Lock`] around
@@ -22,18 +22,17 @@
 //!
 //! Modules, in the order in which a program uses them:
 //!
-//! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`], [`proof`];
+//! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`], [`summary`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`interfaces`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`region_mode`], [`routes`], [`lock`], [`av`],
 //!   [`mr`], [`endpoint`], [`options`], [`object`], and in child processes [`inherited`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
 //!   [`atomic_call`], [`atomic_offer`];
-//! - completing: [`cq`], [`also`], [`entry`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`],
+//! - completing: [`cq`], [`idle_hook`], [`entry`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`],
 //!   [`try_wait`], [`counter`], [`poll`], [`errno`]; automatic progress: [`progress_thread`]; for
 //!   another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
-pub mod also;
 pub mod atomic;
 pub mod atomic_call;
 pub mod atomic_offer;
@@ -53,6 +52,7 @@ pub mod errno;
 pub mod fabric;
 pub mod hints;
 pub mod host;
+pub mod idle_hook;
 pub mod info;
 pub mod inherited;
 pub mod interfaces;
@@ -69,13 +69,13 @@ pub mod peer_queue;
 pub mod poll;
 pub mod post;
 pub mod progress_thread;
-pub mod proof;
 pub mod prov_ini;
 pub mod refusal;
 pub mod region_mode;
 pub mod report;
 pub mod rma;
 pub mod routes;
+pub mod summary;
 pub mod tables;
 pub mod tagged;
 pub mod try_wait;

@@ -16,7 +16,7 @@ use weft_fabric_sys::peer::FidPeerCq;
 use crate::cq::{self, Queue};
 use crate::lock::Lock;
 use crate::object::opened;
-use crate::{also, errno, host};
+use crate::{errno, host, idle_hook};
 
 /// Completions that are taken from the endpoint crate at a time. Chosen: a few hundred bytes of
 /// stack each.
@@ -46,9 +46,9 @@ pub(crate) unsafe extern "C" fn progress<L: Lock>(
             .for_each(|completion| write(queue.owner(), completion));
         match answer {
             Ok(count) if count == BATCH => {}
-            Ok(_) => return also::unless_idle(&queue.waiter, 0),
+            Ok(_) => return idle_hook::unless_idle(&queue.waiter, 0),
             Err(Error::Again) => {
-                also::unless_idle(&queue.waiter, -(FI_EAGAIN as isize));
+                idle_hook::unless_idle(&queue.waiter, -(FI_EAGAIN as isize));
                 return 0;
             }
             Err(Error::ErrorAvailable) => write_error(queue),

@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use weft_fabric_sys::provider::{FiContext, FiProvider};
 use weft_fabric_sys::version::{VERSION_DESCRIBED, fi_version};
 
-use crate::{fabric, host, info, offer, parameters, progress_thread, proof};
+use crate::{fabric, host, info, offer, parameters, progress_thread, summary};
 
 /// The provider's version, as libfabric compares versions of providers of one name.
 const VERSION: u32 = fi_version(0, 1);
@@ -46,7 +46,7 @@ pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
     unsafe { (*provider()).fi_version = VERSION_DESCRIBED.max(host::version()) };
     host::introduce(provider());
     parameters::define(provider());
-    proof::begin();
+    summary::begin();
     provider()
 }
 
@@ -55,5 +55,5 @@ pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
 unsafe extern "C" fn cleanup() {
     progress_thread::end_all();
     weft_udp::end_heartbeats();
-    proof::end();
+    summary::end();
 }

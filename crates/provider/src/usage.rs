@@ -3,7 +3,7 @@
 //! and one with what it has carried when it closes, each over a connection of its own.
 //!
 //! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up; with
-//! FI_WEFT_REPORT=1 the counts go to [`crate::proof`] instead. A
+//! FI_WEFT_REPORT=1 the counts go to [`crate::summary`] instead. A
 //! connection and its bytes wait in the listener's queue until they are taken, so that hundreds of
 //! ranks that close at once lose none; a datagram socket holds 10 (net.unix.max_dgram_qlen). The
 //! text is put together by hand: numbers and fixed names need no library.
@@ -17,7 +17,7 @@ use weft_os::local_socket::Connection;
 use weft_shm as shm;
 
 use crate::routes::{self, Statistics};
-use crate::{parameters, proof};
+use crate::{parameters, summary};
 
 /// How often a full queue is tried again, and after how long. Chosen: a listener that takes nothing
 /// for half a second is stopped, and thousands of ranks wait in its queue already.
@@ -31,7 +31,7 @@ pub fn opened() {
 
 /// Says what an endpoint has carried.
 pub fn closed(statistics: &Statistics) {
-    proof::add(statistics);
+    summary::add(statistics);
     tell(|pid| describe(statistics, pid));
 }
 
@@ -39,7 +39,7 @@ pub fn closed(statistics: &Statistics) {
 /// never fails the caller: a job must not end differently because nobody listens.
 fn tell(text: impl FnOnce(u32) -> String) {
     let report = parameters::settings().and_then(|settings| settings.report.as_deref());
-    let Some(socket) = report.filter(|&name| name != proof::ASKED) else {
+    let Some(socket) = report.filter(|&name| name != summary::ASKED) else {
         return;
     };
     let text = text(weft_os::process::own_pid());

@@ -8,14 +8,14 @@
 //!   have, and our lane there; [`remote`] and [`remotes`]: any
 //! - [`lane`] and [`lanes`]: what others send through
 //! - [`contacts`]: all of these, and the only one that makes contact
-//! - [`lives`]: who died
+//! - [`liveness`]: who died
 
 pub(crate) mod attached;
 pub(crate) mod backing;
 pub(crate) mod contacts;
 pub(crate) mod lane;
 pub(crate) mod lanes;
-pub(crate) mod lives;
+pub(crate) mod liveness;
 pub(crate) mod outbound;
 pub(crate) mod own;
 pub(crate) mod reach;

@@ -12,9 +12,9 @@ use weft_srd::{Arrival, Event, Failure, Instant, Machine, Message, Remote, Send}
 
 use crate::arrivals::{Arrivals, Filling, Offered};
 use crate::holding::{Asked, Holding, UNSTATED_BYTES};
-use crate::own::OwnMail;
 use crate::ports::Incoming;
 use crate::remotes::Remotes;
+use crate::self_messages::SelfMessages;
 use crate::sends::Sends;
 use crate::statistics::Statistics;
 
@@ -65,7 +65,7 @@ pub(crate) struct Driver {
     /// Lost remotes whose loss must be reported to the owner again.
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) statistics: Statistics,
-    pub(crate) own: OwnMail,
+    pub(crate) own: SelfMessages,
     /// The owner's id of this endpoint itself, if it has one.
     pub(crate) myself: Option<RemoteId>,
 }

@@ -7,7 +7,7 @@
 //! connection attempt, that the host lives; to our datagrams, by ICMP, that the process is gone. If
 //! the host does not answer, that means nothing, since many hosts drop such attempts.
 
-use weft_os::host_check::{HostAnswer, HostCheck};
+use weft_os::host_probe::{HostAnswer, HostCheck};
 use weft_srd::{Instant, Machine, Nanos, Remote};
 
 /// How often silent remotes are looked for in the time of `dead_after`. Chosen: the answer is there

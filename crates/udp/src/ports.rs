@@ -101,7 +101,7 @@ pub trait Ports: Sized {
 
     /// Whether the next `receive` hands over something that was collected before, as while
     /// something was sent: the descriptor does not show it.
-    fn has_complaints(&self) -> bool {
+    fn has_queued_errors(&self) -> bool {
         false
     }
 

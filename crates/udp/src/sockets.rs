@@ -26,10 +26,10 @@ use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
 mod attempts;
-mod complaints;
 mod found;
 mod one_by_one;
 mod port_sockets;
+mod queued_errors;
 mod reader;
 #[cfg(test)]
 mod refusing;
@@ -190,17 +190,17 @@ impl SocketPorts {
         let batch = alone(&batch[from..]);
         let is_single = batch.len() == 1 && batch[0].cut_bytes == 0;
         let index = self.reader.sockets.index_for(&batch[0], is_single);
-        let mut complains = false;
+        let mut has_error = false;
         if index == PORT_COUNT && is_single {
             match self.send_connected(&batch[0], from, sends) {
                 Some(Ok(())) => return (1, false),
-                tried => complains = tried.is_some(),
+                tried => has_error = tried.is_some(),
             }
         }
         let Reader {
             sockets,
             authentication,
-            complaints,
+            queued_errors,
             ..
         } = &mut self.reader;
         let socket = sockets.at(index);
@@ -216,15 +216,15 @@ impl SocketPorts {
         };
         if batch[0].cut_bytes > 0 && !self.joins {
             self.send_call_count += 1;
-            return one_by_one::send(&mut self.space, socket, &source, complaints);
+            return one_by_one::send(&mut self.space, socket, &source, queued_errors);
         }
         let run = GsoBatch::gather(&mut self.space, &source, self.joins);
         let whole = batch[0].padding_bytes > 0;
         let send = |skip| run.send_as(socket, skip, whole);
         let attempts = attempt(run.count(), self.joins && !whole, send);
         self.send_call_count += attempts.call_count;
-        if complains || attempts.complains {
-            complaints.collect(socket);
+        if has_error || attempts.has_error {
+            queued_errors.collect(socket);
         }
         if attempts.failure.is_some() {
             self.trouble.failure = attempts.failure;
@@ -333,8 +333,8 @@ impl Ports for SocketPorts {
         !self.reader.look_for_rest(visit).is_cut
     }
 
-    fn has_complaints(&self) -> bool {
-        !self.reader.complaints.is_empty()
+    fn has_queued_errors(&self) -> bool {
+        !self.reader.queued_errors.is_empty()
     }
 
     fn answer_heartbeats(&mut self) {

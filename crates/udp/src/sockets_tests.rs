@@ -3,7 +3,7 @@
 
 use std::net::UdpSocket as StdSocket;
 
-use super::refusing::{FLOODS, be_flooded, gets_one, refusing, wait_for_complaint};
+use super::refusing::{FLOODS, be_flooded, gets_one, refusing, wait_for_queued_error};
 use super::*;
 use weft_os::outbound;
 use weft_os::sleep::wait_readable;
@@ -66,22 +66,25 @@ fn what_a_host_refused_before_the_next_datagram_left_is_no_reason_to_sleep() {
         let to = far.local_addr().expect("address");
         let index = leave_by(way, &mut ports, &far);
         send(&mut ports, &far);
-        wait_for_complaint(ports.reader.sockets.at(index));
-        assert!(!ports.has_complaints(), "nobody has asked the socket yet");
+        wait_for_queued_error(ports.reader.sockets.at(index));
+        assert!(
+            !ports.has_queued_errors(),
+            "nobody has asked the socket yet"
+        );
         far.connect(ports.list.address).expect("connected");
         send(&mut ports, &far);
         gets_one(&far);
-        assert!(ports.has_complaints(), "{way:?}");
+        assert!(ports.has_queued_errors(), "{way:?}");
         ports.before_sleep(None, false);
         let descriptor = ports.wait_fd().expect("a descriptor");
         assert!(!wait_readable(descriptor, 0), "no descriptor shows it");
         assert_eq!(heard(&mut ports), [to], "{way:?}");
-        assert!(!ports.has_complaints());
+        assert!(!ports.has_queued_errors());
     }
 }
 
 #[test]
-fn a_datagram_leaves_once_behind_a_flood_of_complaints() {
+fn a_datagram_leaves_once_behind_a_flood_of_queued_errors() {
     for (way, count) in [Way::Port, Way::Connected]
         .into_iter()
         .flat_map(|way| FLOODS.map(|count| (way, count)))
@@ -94,7 +97,7 @@ fn a_datagram_leaves_once_behind_a_flood_of_complaints() {
         send(&mut ports, &far);
         gets_one(&far);
         assert!(ports.trouble.failure.is_none(), "{way:?}, {count}");
-        assert!(ports.has_complaints());
+        assert!(ports.has_queued_errors());
     }
 }
 
@@ -107,7 +110,7 @@ fn what_no_call_has_told_of_is_found_in_the_error_queue() {
         let to = far.local_addr().expect("address");
         let index = leave_by(way, &mut ports, &far);
         send(&mut ports, &far);
-        wait_for_complaint(ports.reader.sockets.at(index));
+        wait_for_queued_error(ports.reader.sockets.at(index));
         let told = outbound::send_bytes(ports.reader.sockets.at(index), to, &[7], 0);
         told.expect_err("the answer to the one before");
         ports.before_sleep(None, false);

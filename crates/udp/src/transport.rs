@@ -18,10 +18,10 @@ use crate::driver::{Driver, Handed, transfer_error};
 use crate::holding::Asked;
 use crate::host_probe::HostProbes;
 use crate::outbox::Outbox;
-use crate::own::{OwnMail, is_own};
 use crate::ports::{Incoming, Ports};
 use crate::published::Published;
 use crate::remotes::Remotes;
+use crate::self_messages::{SelfMessages, is_own};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 use crate::sockets::SocketPorts;
@@ -98,7 +98,7 @@ impl<P: Ports> Transport<P> {
                 remotes: Remotes::default(),
                 lost_again: Vec::new(),
                 statistics: Statistics::default(),
-                own: OwnMail::default(),
+                own: SelfMessages::default(),
                 myself: None,
             },
             outbox: Outbox::default(),
@@ -224,7 +224,7 @@ impl<P: Ports> Transport<P> {
 
     /// Whether progress has something to do that no descriptor shows.
     fn has_pending(&self) -> bool {
-        self.driver.has_pending() || self.outbox.has_more || self.ports.has_complaints()
+        self.driver.has_pending() || self.outbox.has_more || self.ports.has_queued_errors()
     }
 
     /// Call this after something was begun that may have a deadline: if another thread has

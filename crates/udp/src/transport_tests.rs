@@ -89,7 +89,7 @@ impl Ports for Nowhere {
         }
         self.kept_count + refused_count
     }
-    fn has_complaints(&self) -> bool {
+    fn has_queued_errors(&self) -> bool {
         self.refused_count > 0
     }
     fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> bool {

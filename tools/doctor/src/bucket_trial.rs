@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use weft_launch::counted::size;
 use weft_launch::mounts::trial::Trial;
+use weft_launch::number_text::size;
 
 use crate::check::{Check, Status};
 use crate::store::Store;

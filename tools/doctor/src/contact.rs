@@ -7,8 +7,8 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-use weft_os::alike::{self, Kind, Other};
 use weft_os::interface::{self, InterfaceAddress};
+use weft_os::similar_interfaces::{self, Kind, Other};
 use weft_os::udp_socket::UdpSocket;
 
 use crate::check::{Check, Status};
@@ -47,7 +47,7 @@ fn address(chosen: IpAddr, all: &[InterfaceAddress], kind_of: fn(&str) -> Option
     } else {
         ""
     };
-    let others = alike::others(chosen, all, FURTHER_ADDRESSES, kind_of);
+    let others = similar_interfaces::others(chosen, all, FURTHER_ADDRESSES, kind_of);
     let (used, passed): (Vec<&Other>, Vec<&Other>) =
         others.iter().partition(|other| other.passed_over.is_none());
     let mut value = format!("{chosen} ({interface}{alone})");

@@ -19,7 +19,7 @@ use crate::check::Check;
 use crate::examination::{Counts, Examination};
 use crate::facts::Facts;
 use crate::flows::Flows;
-use crate::reach::Reach;
+use crate::reachability::Reachability;
 use crate::remote::RemoteFault;
 
 /// What `weft doctor --json` of a host says.
@@ -88,7 +88,7 @@ pub struct Hosts {
     /// Facts that are not alike: name, value, and the hosts with this value.
     pub differences: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Datagrams from the first host to each other one.
-    pub reach: Vec<Reach>,
+    pub reach: Vec<Reachability>,
     /// One flow and several between the first two hosts, where that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Flows>,
@@ -276,8 +276,8 @@ impl Hosts {
     }
 
     /// With the datagrams between them.
-    pub fn add_reach(&mut self, reach: Vec<Reach>) {
-        let worst = reach.iter().map(Reach::exit_code).max();
+    pub fn add_reach(&mut self, reach: Vec<Reachability>) {
+        let worst = reach.iter().map(Reachability::exit_code).max();
         self.exit_code = self.exit_code.max(worst.unwrap_or(0));
         self.reach = reach;
     }

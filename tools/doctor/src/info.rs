@@ -230,7 +230,7 @@ fn choices(checks: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
     facts.extend(timings.iter().map(|timing| {
         let name = format!(
             "messages of {}",
-            weft_launch::counted::size(timing.bytes as u64)
+            weft_launch::number_text::size(timing.bytes as u64)
         );
         fact(&name, timing.describe())
     }));
@@ -243,7 +243,7 @@ fn choices(checks: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
                 let bytes = timing.bytes as u64;
                 format!(
                     "single copy wins from {} on",
-                    weft_launch::counted::size(bytes)
+                    weft_launch::number_text::size(bytes)
                 )
             },
         );

@@ -56,7 +56,7 @@ pub mod memory;
 pub mod network;
 pub mod parameters;
 pub mod processor;
-pub mod reach;
+pub mod reachability;
 pub mod remote;
 pub mod running;
 pub mod shared_memory;
@@ -164,7 +164,12 @@ fn on_hosts(arguments: &DoctorArguments) -> Result<Option<u8>, Fault> {
     let question = question(arguments);
     let patience = Duration::from_secs(arguments.host_timeout.into());
     let mut found = hosts::examine(&shell, &program, &names, &question, patience);
-    found.add_reach(reach::measure(&shell, &program, &found.reached(), patience));
+    found.add_reach(reachability::measure(
+        &shell,
+        &program,
+        &found.reached(),
+        patience,
+    ));
     if arguments.flows {
         found.add_flows(flows::measure(&shell, &program, &names, patience));
     }
@@ -237,10 +242,10 @@ fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
         return Some(bucket_trial::read(folder).map_err(FetchError::from));
     }
     if let Some(addresses) = count_datagrams {
-        return Some(reach::count(addresses).map_err(FetchError::from));
+        return Some(reachability::count(addresses).map_err(FetchError::from));
     }
     if *echo_datagrams {
-        return Some(reach::echo().map_err(FetchError::from));
+        return Some(reachability::echo().map_err(FetchError::from));
     }
     if *take_variables {
         return Some(Err(FetchError::from(with_variables(arguments))));

@@ -17,7 +17,7 @@ use crate::check::{Check, Status, shell_word};
 
 /// The one symbol that libfabric looks up in a provider.
 const ENTRY: &str = "fi_prov_ini";
-/// The one that libweft-mpi.so looks up in it (crates/provider/src/also.rs).
+/// The one that libweft-mpi.so looks up in it (crates/provider/src/idle_hook.rs).
 const FOR_COLLECTIVES: &str = "weft_also_when_idle";
 const FOUND: &str = "provider";
 const SYMBOLS: &str = "provider's symbols";

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use weft_launch::counted::size;
+use weft_launch::number_text::size;
 use weft_os::local_socket::{Connection, Listener};
 use weft_os::process_id::ProcessId;
 use weft_os::{limits, process, region_file, sleep};

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::statvfs::statvfs;
-use weft_launch::counted::size;
+use weft_launch::number_text::size;
 use weft_memory::Mapping;
 use weft_os::region_file;
 use weft_ring::layout::{LANE_BYTES, REGION_BYTES, SHARED_BYTES};

@@ -10,11 +10,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
-use weft_launch::counted::size;
-use weft_os::alike::{self, Kind};
+use weft_launch::number_text::size;
 use weft_os::datagrams::ReceiveBatch;
 use weft_os::interface::{self, InterfaceAddress};
 use weft_os::outbound::{SEGMENTS_BYTES, SendFailure};
+use weft_os::similar_interfaces::{self, Kind};
 use weft_os::udp_socket::UdpSocket;
 use weft_os::{outbound, sleep};
 
@@ -57,7 +57,7 @@ pub fn checks(tree: &Tree) -> Vec<Check> {
     let first = interface::default_address();
     let used: Vec<IpAddr> = std::iter::once(first)
         .chain(
-            alike::others(first, &all, FURTHER_ADDRESSES, Kind::of)
+            similar_interfaces::others(first, &all, FURTHER_ADDRESSES, Kind::of)
                 .into_iter()
                 .filter(|other| other.passed_over.is_none())
                 .map(|other| other.interface.address),

@@ -202,7 +202,7 @@ fn readable(size: &str) -> String {
         .strip_suffix('K')
         .and_then(|number| number.parse::<u64>().ok())
     {
-        Some(kib) => weft_launch::counted::size(kib * 1024),
+        Some(kib) => weft_launch::number_text::size(kib * 1024),
         None => size.to_owned(),
     }
 }

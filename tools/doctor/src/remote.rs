@@ -2,7 +2,7 @@
 //! `weft` on another host, as one side of a check between two hosts. It is started through the
 //! remote shell, prints one line, and ends when its standard input is closed.
 //!
-//! Called by `flows.rs` and `reach.rs`.
+//! Called by `flows.rs` and `reachability.rs`.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};

@@ -10,9 +10,9 @@ use std::path::PathBuf;
 
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::{FsFlags, statvfs};
-use weft_launch::counted::size;
 use weft_launch::discover::Installation;
 use weft_launch::fault::Fault;
+use weft_launch::number_text::size;
 use weft_launch::{cores, dev_shm, leftovers};
 
 use crate::check::{Check, Status, shell_word};

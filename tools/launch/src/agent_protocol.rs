@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use weft_job::size::ShmSize;
 
 use crate::exact_bytes;
-use crate::mounts::wants::Wants;
+use crate::mounts::keeper_request::KeeperRequest;
 use crate::report::Report;
 
 /// The variable that marks every process of a job, so that a node agent finds them. Its value is
@@ -55,7 +55,7 @@ pub struct Begin {
     /// The size of the `/dev/shm` that the ranks there shall have, where one was asked for.
     pub shm_size: Option<ShmSize>,
     /// What is to be mounted there, if anything.
-    pub mounts: Option<Wants>,
+    pub mounts: Option<KeeperRequest>,
     /// Variables by which the stores of `mounts` are reached, credentials among them.
     #[serde(with = "exact_bytes::variables")]
     pub variables: BTreeMap<String, OsString>,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::counted::{grouped, in_parentheses};
+use crate::number_text::{grouped, in_parentheses};
 
 /// Calls of a collective, by who carried them out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -35,12 +35,12 @@
 //!   secret that its processes on several hosts share.
 //! - Running: `supervise` watches the launcher until it ends and keeps the time limit; `deadlock`
 //!   sees whether its threads still go on; `signals` are passed on. `rank_ends` hears how ranks
-//!   end, `unreaped` sees those that nobody asks for, `rank_ledger` knows which one failed first,
+//!   end, `zombies` sees those that nobody asks for, `rank_ledger` knows which one failed first,
 //!   and `hung` sees whether the launcher ends then. `retries` is one attempt of a job, and what a
 //!   signal does between two (`--retries`).
 //! - Ending: `report` receives the counters of the ranks through a socket; `collective_calls` are
-//!   those of collectives, `counted` formats numbers. `leftovers` and `sessions` remove files of
-//!   processes that were killed. `limits` names limits that a failed job may have reached.
+//!   those of collectives, `number_text` formats numbers. `leftovers` and `sessions` remove files
+//!   of processes that were killed. `limits` names limits that a failed job may have reached.
 //!   `outcome` makes the exit code, the summary and the record of `--json`. `stderr` prints lines
 //!   for the user.
 //!
@@ -70,7 +70,6 @@ pub mod collective_calls;
 pub mod collectives;
 pub mod command;
 pub mod cores;
-pub mod counted;
 mod deadlock;
 pub mod dev_shm;
 pub mod discover;
@@ -101,6 +100,7 @@ pub mod mounts;
 pub mod mpi_choice;
 pub mod node_agent;
 pub mod node_agents;
+pub mod number_text;
 pub mod outcome;
 pub mod placement;
 mod pmi;
@@ -132,7 +132,7 @@ mod started;
 pub mod stderr;
 pub mod supervise;
 pub mod transport;
-mod unreaped;
+mod zombies;
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -7,9 +7,10 @@
 //! is published by then, or the job fails. The namespaces end with their last process, and the
 //! mounts with them, whoever is killed.
 //!
-//! - `wants`: what it is asked for. `nodes`: whose mounts fetch together. `word`: what it says to
-//!   ranks and to who started it. `trouble`: why something is not mounted, or not published.
-//!   `daemon`: one `weft-mount`. `keeper`: the process itself, `guests` the ranks that it serves.
+//! - `keeper_request`: what it is asked for. `nodes`: whose mounts fetch together.
+//!   `keeper_message`: what it says to ranks and to who started it. `mount_error`: why something
+//!   is not mounted, or not published. `daemon`: one `weft-mount`. `keeper`: the process itself,
+//!   `served_ranks` the ranks that it serves.
 //! - `holder`: `weft run`, and its node agent on each other host, start a keeper and hold it by a
 //!   pipe. `plan` decides that before the job.
 //! - `trial`: a bucket that `weft doctor` mounts for a look.
@@ -17,16 +18,16 @@
 //!   first one starts the keeper, and the last one hears what came of the end.
 
 mod daemon;
-mod guests;
 pub(crate) mod holder;
 mod keeper;
+mod keeper_message;
+pub mod keeper_request;
 pub(crate) mod member;
+pub(crate) mod mount_error;
 pub(crate) mod nodes;
 pub(crate) mod plan;
+mod served_ranks;
 pub mod trial;
-pub(crate) mod trouble;
-pub mod wants;
-mod word;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -42,10 +43,10 @@ use crate::dev_shm;
 use crate::dev_shm::namespace::Namespaces;
 use crate::fault::Fault;
 use crate::stderr::say;
-use wants::Wants;
+use keeper_request::KeeperRequest;
 
 pub use daemon::{PROGRAM, program};
-pub(crate) use word::PATIENCE;
+pub(crate) use keeper_message::PATIENCE;
 
 /// The exit code of a job that succeeded, and whose files are not all in their buckets.
 pub const UNPUBLISHED: u8 = 5;
@@ -72,7 +73,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
 fn started(words: &[OsString]) -> Result<(), Fault> {
     match dev_shm::as_text(words).as_slice() {
         [KEEP, wants] => {
-            let wants = Wants::from_word(wants)?;
+            let wants = KeeperRequest::from_word(wants)?;
             keeper::keep(&wants).map_err(Fault::system("keeping the buckets of --mount"))
         }
         [START, wants] => command(&[KEEP, wants])
@@ -108,12 +109,15 @@ fn join(name: &str) -> Result<(), Fault> {
     let connection = Connection::open(name).map_err(failed("finding the keeper of this host"))?;
     let keeper = checked(&connection, name)?;
     let mut stream = stream(connection).map_err(failed("hearing the keeper of this host"))?;
-    let said = word::read(&mut stream).map_err(failed("hearing the keeper of this host"))?;
+    let said =
+        keeper_message::read(&mut stream).map_err(failed("hearing the keeper of this host"))?;
     match said {
-        Some(word::Word::Ready) => Namespaces::of(keeper.pid)
+        Some(keeper_message::KeeperMessage::Ready) => Namespaces::of(keeper.pid)
             .and_then(|namespaces| namespaces.enter())
             .map_err(failed("entering the namespaces of this host")),
-        Some(word::Word::Refused { why, .. }) => Err(Fault::Limit(format!("--mount: {why}"))),
+        Some(keeper_message::KeeperMessage::Refused { why, .. }) => {
+            Err(Fault::Limit(format!("--mount: {why}")))
+        }
         _ => Err(Fault::Limit(
             "--mount: the keeper of this host has ended; start the job again".to_owned(),
         )),
@@ -139,7 +143,7 @@ fn checked(connection: &Connection, name: &str) -> Result<Credentials, Fault> {
 fn stream(connection: Connection) -> io::Result<UnixStream> {
     let stream = UnixStream::from(OwnedFd::from(connection));
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(word::PATIENCE))?;
+    stream.set_read_timeout(Some(keeper_message::PATIENCE))?;
     Ok(stream)
 }
 

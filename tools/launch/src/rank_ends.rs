@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 
 use crate::rank_ledger::{Ledger, Word};
 use crate::report;
-use crate::unreaped::Unreaped;
+use crate::zombies::Zombies;
 
 /// The variable that names the socket and the secret to it.
 pub const VARIABLE: &str = "WEFT_RANK_ENDS";
@@ -80,19 +80,19 @@ fn hear(
     ledger: &Arc<Mutex<Ledger>>,
     mut tell: impl FnMut(&Arc<Mutex<Ledger>>),
 ) {
-    let mut unreaped = Unreaped::default();
+    let mut zombies = Zombies::default();
     let mut enter = |word: Word| {
         if locked(ledger).hear(word) {
             tell(ledger);
         }
     };
     loop {
-        if unreaped.wait(listener.socket.as_fd()) {
+        if zombies.wait(listener.socket.as_fd()) {
             match listener.next() {
                 Ok(Heard::Word(word)) => {
                     match word {
-                        Word::Rank(process, _) => unreaped.begin(process),
-                        Word::Ended(process, _) => unreaped.is_told(process),
+                        Word::Rank(process, _) => zombies.begin(process),
+                        Word::Ended(process, _) => zombies.is_told(process),
                         Word::Sent(..) => {}
                     }
                     enter(word);
@@ -101,7 +101,7 @@ fn hear(
                 Ok(Heard::Other) => {}
             }
         }
-        for (process, status) in unreaped.left() {
+        for (process, status) in zombies.left() {
             enter(Word::Ended(process, status));
         }
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::collective_calls::{self, Collective};
-use crate::counted::{grouped, in_parentheses, size};
+use crate::number_text::{grouped, in_parentheses, size};
 
 /// The variable that tells the provider where to report to: the name of the socket without the
 /// leading NUL.

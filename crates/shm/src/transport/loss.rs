@@ -7,7 +7,7 @@
 
 use weft_contract::{Landing, Owner, RemoteId, TransferError, TurnedAway};
 
-use crate::contact::lives;
+use crate::contact::liveness;
 use crate::send::refusal;
 use crate::transport::traffic::Traffic;
 
@@ -17,8 +17,8 @@ impl Traffic {
     pub(super) fn check_lives<O: Owner>(&mut self, owner: &mut O) {
         let under_way = self.sends.remotes().chain(self.fetches.remotes());
         let under_way = under_way.chain(self.receives.streams.remotes());
-        for remote in self.lives.cared_for(&self.contacts, under_way) {
-            if lives::is_gone(&mut self.contacts, remote) {
+        for remote in self.liveness.cared_for(&self.contacts, under_way) {
+            if liveness::is_gone(&mut self.contacts, remote) {
                 self.drain(remote, owner);
                 self.lose(remote, TransferError::RemoteLost, owner);
             }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use weft_contract::{Owner, RemoteId, TransferError};
 
 use crate::contact::contacts::Contacts;
-use crate::contact::lives::{self, Lives, Newcomer};
+use crate::contact::liveness::{self, Liveness, Newcomer};
 use crate::contact::own::Own;
 use crate::copy::feeds::Feeds;
 use crate::copy::fetch::Fetch;
@@ -38,7 +38,7 @@ const LANE_BUDGET: usize = 32;
 #[derive(Debug)]
 pub(super) struct Traffic {
     pub(super) contacts: Contacts,
-    pub(super) lives: Lives,
+    pub(super) liveness: Liveness,
     /// Sending: sends that wait for their remote, how messages leave, and payload that remotes
     /// asked for.
     pub(super) sends: Sends,
@@ -58,7 +58,7 @@ impl Traffic {
     pub(super) fn new(own: Own, settings: &Settings) -> Self {
         Self {
             contacts: Contacts::new(own, settings.has_other_route),
-            lives: Lives::default(),
+            liveness: Liveness::default(),
             sends: Sends::default(),
             sender: Sender::new(settings),
             data: DataSends::default(),
@@ -232,7 +232,7 @@ impl Traffic {
         };
         let remote = owner.remote_at(claimant.address);
         self.contacts.remotes.add(remote, claimant.address);
-        match lives::meet(&self.contacts, remote, &claimant) {
+        match liveness::meet(&self.contacts, remote, &claimant) {
             Newcomer::Known => {}
             Newcomer::Other => self.part(remote, owner),
             Newcomer::Late => return, // its slot is freed with the next look after the dead

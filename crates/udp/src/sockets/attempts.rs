@@ -30,7 +30,7 @@ pub(super) struct Attempts {
     /// System calls made.
     pub(super) call_count: u64,
     /// There may be something in the socket's error queue.
-    pub(super) complains: bool,
+    pub(super) has_error: bool,
     /// Why one was given up last.
     pub(super) failure: Option<io::Error>,
 }
@@ -49,7 +49,7 @@ pub(super) fn attempt(
         end: End::All,
         done_count: 0,
         call_count: 0,
-        complains: false,
+        has_error: false,
         failure: None,
     };
     let mut failed_count = 0;
@@ -59,7 +59,7 @@ pub(super) fn attempt(
             Ok(sent_count) => {
                 attempts.done_count += sent_count;
                 // sendmmsg(2) does not say what stopped it.
-                attempts.complains |= attempts.done_count < count;
+                attempts.has_error |= attempts.done_count < count;
                 failed_count = 0;
                 continue;
             }
@@ -74,7 +74,7 @@ pub(super) fn attempt(
             // say it of an earlier datagram, too.
             SendFailure::TooLong if are_joined && is_last => attempts.end = End::CannotJoin,
             failure => {
-                attempts.complains = true;
+                attempts.has_error = true;
                 if is_last {
                     failed_count = 0;
                     attempts.done_count += 1;
@@ -124,7 +124,7 @@ mod tests {
         let (attempts, places) = attempted(2, true, &answers);
         assert_eq!((attempts.end, attempts.done_count), (End::All, 2));
         assert_eq!(places, [0; 4]);
-        assert!(attempts.complains && attempts.failure.is_none());
+        assert!(attempts.has_error && attempts.failure.is_none());
     }
 
     #[test]
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn what_stopped_a_call_behind_a_datagram_is_looked_for() {
-        assert!(!attempted(3, true, &[Ok(3)]).0.complains);
-        assert!(attempted(3, true, &[Ok(1), Ok(2)]).0.complains);
+        assert!(!attempted(3, true, &[Ok(3)]).0.has_error);
+        assert!(attempted(3, true, &[Ok(1), Ok(2)]).0.has_error);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use weft_os::outbound::SendFailure;
 use weft_os::udp_socket::UdpSocket;
 
 use crate::gso_batch::Source;
-use crate::sockets::complaints::Complaints;
+use crate::sockets::queued_errors::QueuedErrors;
 
 /// Sends the first packet of the source, which is long. Answers how many are done, and whether it
 /// must wait: what finds no room behind its first piece is lost, as on the way.
@@ -15,7 +15,7 @@ pub(super) fn send(
     space: &mut GatherSpace,
     socket: &UdpSocket,
     source: &Source<'_>,
-    complaints: &mut Complaints,
+    queued_errors: &mut QueuedErrors,
 ) -> (usize, bool) {
     let whole = source.whole(0);
     let (count, part_bytes) = whole.cut(source.seal_bytes);
@@ -40,7 +40,7 @@ pub(super) fn send(
         // first: to take some of the answers may make the next call fail.
         let result = gather.send(socket, 0).or_else(|_| {
             let again = gather.send(socket, 0);
-            complaints.collect(socket);
+            queued_errors.collect(socket);
             again
         });
         if let Err(error) = result
@@ -125,7 +125,7 @@ mod tests {
         let (from, to) = (bind(), bind());
         let (transmit, mut sends, bytes) = long_packet(to.local_address().expect("bound"));
         let (mut cutting, mut space) = (Cutting::default(), GatherSpace::default());
-        let mut complaints = Complaints::default();
+        let mut queued_errors = QueuedErrors::default();
         let batch = [transmit];
         for joins in [true, false] {
             cutting.prepare(&batch, 0);
@@ -135,7 +135,7 @@ mod tests {
                 assert_eq!((run.count(), run.taken_count()), (1, 1));
                 assert_eq!(run.send_as(&from, 0, false).expect("sent"), 1);
             } else {
-                let sent = send(&mut space, &from, &source, &mut complaints);
+                let sent = send(&mut space, &from, &source, &mut queued_errors);
                 assert_eq!(sent, (1, false));
             }
             let (lengths, packet) = read(&to, 14);
@@ -146,7 +146,7 @@ mod tests {
         sends.end(batch[0].payload.expect("it has one").token);
         cutting.prepare(&batch, 0);
         let source = source(&batch, &sends, &cutting);
-        let sent = send(&mut space, &from, &source, &mut complaints);
+        let sent = send(&mut space, &from, &source, &mut queued_errors);
         assert_eq!(sent, (1, false), "it has ended");
     }
 
@@ -158,15 +158,20 @@ mod tests {
         let (transmit, sends, _) = long_packet(to);
         let (batch, mut cutting) = ([transmit], Cutting::default());
         cutting.prepare(&batch, 0);
-        let mut complaints = Complaints::default();
+        let mut queued_errors = QueuedErrors::default();
         let source = source(&batch, &sends, &cutting);
-        let sent = send(&mut GatherSpace::default(), &from, &source, &mut complaints);
+        let sent = send(
+            &mut GatherSpace::default(),
+            &from,
+            &source,
+            &mut queued_errors,
+        );
         assert_eq!(sent, (1, false));
-        assert!(!complaints.is_empty());
+        assert!(!queued_errors.is_empty());
     }
 
     #[test]
-    fn a_long_packet_leaves_whole_behind_a_flood_of_complaints() {
+    fn a_long_packet_leaves_whole_behind_a_flood_of_queued_errors() {
         for count in FLOODS {
             let bind = || open_socket(([127, 0, 0, 1], 0).into()).expect("bound");
             let (from, to, (_far, gone)) = (bind(), bind(), refusing());
@@ -174,9 +179,14 @@ mod tests {
             let (transmit, sends, bytes) = long_packet(to.local_address().expect("bound"));
             let (batch, mut cutting) = ([transmit], Cutting::default());
             cutting.prepare(&batch, 0);
-            let mut complaints = Complaints::default();
+            let mut queued_errors = QueuedErrors::default();
             let source = source(&batch, &sends, &cutting);
-            let sent = send(&mut GatherSpace::default(), &from, &source, &mut complaints);
+            let sent = send(
+                &mut GatherSpace::default(),
+                &from,
+                &source,
+                &mut queued_errors,
+            );
             assert_eq!(sent, (1, false));
             assert!(read(&to, 14).1 == bytes[100..], "behind {count}");
         }

@@ -15,9 +15,9 @@ use crate::authentication::PacketAuthentication;
 use crate::joining::{Joined, Joining};
 use crate::polling::{Look, SocketPolling};
 use crate::ports::Incoming;
-use crate::sockets::complaints::Complaints;
 use crate::sockets::found::{Found, Single};
 use crate::sockets::port_sockets::PortSockets;
+use crate::sockets::queued_errors::QueuedErrors;
 use crate::sockets::waits::Waits;
 
 #[cfg(test)]
@@ -57,7 +57,7 @@ pub(super) struct Reader {
     batch: ReceiveBatch,
     polling: SocketPolling,
     waits: Waits,
-    pub(super) complaints: Complaints,
+    pub(super) queued_errors: QueuedErrors,
     /// System calls made.
     pub(super) call_count: u64,
     /// When something was found last.
@@ -77,7 +77,7 @@ impl Reader {
             batch: ReceiveBatch::new(SHORT_COUNT, RECEIVE_BYTES),
             polling: SocketPolling::default(),
             waits: Waits::new(),
-            complaints: Complaints::default(),
+            queued_errors: QueuedErrors::default(),
             call_count: 0,
             found_ns: Instant::START,
         }
@@ -99,10 +99,10 @@ impl Reader {
     pub(super) fn receive(&mut self, visit: &mut impl Visit) -> usize {
         self.sockets.on_progress();
         let mut total = self.look(visit);
-        while let Some(complaint) = self.complaints.next() {
+        while let Some(queued_error) = self.queued_errors.next() {
             let now_ns = Instant(clock::monotonic_ns());
             self.on_clock(now_ns);
-            visit(now_ns, complaint);
+            visit(now_ns, queued_error);
             total += 1;
         }
         total
@@ -238,9 +238,9 @@ impl Reader {
                 left_bytes = left_bytes.saturating_sub(found.cost_bytes());
                 total.add(&found);
             }
-            if readable.complains {
+            if readable.has_error {
                 // An error that another call was told may have left more there.
-                self.complaints.collect(self.sockets.at(index));
+                self.queued_errors.collect(self.sockets.at(index));
             }
         }
         total
@@ -314,19 +314,19 @@ impl Reader {
                 self.sockets.connected_polling.on_empty();
                 Single::Nothing
             }
-            Err(_) => self.receive_complaining_connected(visit),
+            Err(_) => self.receive_connected_with_error(visit),
         }
     }
 
-    /// The same where the socket has complained instead.
+    /// The same where the socket has a queued error instead.
     #[cold]
     #[inline(never)]
-    fn receive_complaining_connected(&mut self, visit: &mut impl Visit) -> Single {
+    fn receive_connected_with_error(&mut self, visit: &mut impl Visit) -> Single {
         let receive = |batch: &mut ReceiveBatch, socket: &UdpSocket| {
             let datagram = batch.receive_connected(socket)?;
             Ok(datagram.map(<[u8]>::len))
         };
-        match self.receive_behind_complaints(PORT_COUNT, receive) {
+        match self.receive_behind_errors(PORT_COUNT, receive) {
             Some(Some(length_bytes)) => Single::Datagram(self.take_connected(length_bytes, visit)),
             Some(None) => {
                 self.sockets.connected_polling.on_empty();
@@ -336,18 +336,18 @@ impl Reader {
         }
     }
 
-    /// A socket complains first of what was sent earlier, and what waits behind that was not read:
-    /// it is asked again. `None` if it goes on complaining.
+    /// A socket first reports what hosts answered to earlier datagrams, and does not read what
+    /// waits behind that: it is asked again. `None` if call after call fails.
     #[cold]
     #[inline(never)]
-    fn receive_behind_complaints<T>(
+    fn receive_behind_errors<T>(
         &mut self,
         index: usize,
         receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<T>,
     ) -> Option<T> {
         let (socket, batch) = (self.sockets.at(index), &mut self.batch);
         let call_count = &mut self.call_count;
-        self.complaints.receive_behind(socket, || {
+        self.queued_errors.receive_behind(socket, || {
             *call_count += 1;
             receive(batch, socket)
         })
@@ -417,7 +417,7 @@ impl Reader {
         self.call_count += 1;
         let received = match receive(&mut self.batch, self.sockets.at(index)) {
             Ok(count) => Some(count),
-            Err(_) => self.receive_behind_complaints(index, receive),
+            Err(_) => self.receive_behind_errors(index, receive),
         };
         let Some(count) = received else {
             return Found::cut();

@@ -12,8 +12,8 @@ use crate::settings::Settings;
 use crate::sockets::found::DATAGRAM_COST_BYTES;
 use crate::sockets::port_sockets::open_socket;
 
-#[path = "complaining_tests.rs"]
-mod complaining;
+#[path = "queued_error_tests.rs"]
+mod queued_error_tests;
 
 /// More than the single datagrams after which the kernel need not join any, of which some are read
 /// two by two.

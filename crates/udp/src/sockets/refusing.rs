@@ -19,14 +19,14 @@ pub(super) fn refusing() -> (StdSocket, SocketAddr) {
 }
 
 /// Waits until a socket that had nothing to tell tells of what was refused.
-pub(super) fn wait_for_complaint(socket: &UdpSocket) {
+pub(super) fn wait_for_queued_error(socket: &UdpSocket) {
     assert!(sleep::wait_readable(socket.as_fd().as_raw_fd(), 10_000));
 }
 
 /// Sends a datagram that is refused, and waits until the socket tells of it.
 pub(super) fn be_refused(socket: &UdpSocket, to: SocketAddr) {
     outbound::send_bytes(socket, to, &[7], 0).expect("sent");
-    wait_for_complaint(socket);
+    wait_for_queued_error(socket);
 }
 
 /// Has so many datagrams refused, as far as the error queue takes the answers. The next call on

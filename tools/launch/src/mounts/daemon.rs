@@ -16,8 +16,8 @@ use std::thread::JoinHandle;
 
 use weft_job::job::Mount;
 
+use crate::mounts::mount_error::MountError;
 use crate::mounts::nodes::Nodes;
-use crate::mounts::trouble::Trouble;
 
 /// Its name in the folder of `weft`, and on the PATH.
 pub const PROGRAM: &str = "weft-mount";
@@ -54,7 +54,7 @@ impl Daemon {
         mount: &Mount,
         number: usize,
         nodes: Option<&Nodes>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, MountError> {
         let mut command = Command::new(program());
         command.args([&mount.source, &mount.target]).arg("--held");
         if mount.read_only {
@@ -70,7 +70,7 @@ impl Daemon {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
-            Trouble(match error.kind() {
+            MountError(match error.kind() {
                 ErrorKind::NotFound => format!(
                     "{mount}: the program {PROGRAM} is neither beside weft nor on the PATH of this \
                  host; install the package weft-mount, or call make build-mount in a checkout"
@@ -96,7 +96,7 @@ impl Daemon {
         }
         Err(daemon.end().err().unwrap_or_else(|| {
             let text = format!("{mount}: {PROGRAM} ended at once");
-            Trouble(text)
+            MountError(text)
         }))
     }
 
@@ -110,7 +110,7 @@ impl Daemon {
     ///
     /// # Errors
     /// What is not, and why.
-    pub(crate) fn end(mut self) -> Result<(), Trouble> {
+    pub(crate) fn end(mut self) -> Result<(), MountError> {
         drop(self.child.stdin.take());
         let ended = self.child.wait();
         if let Some(listener) = self.listener.take() {
@@ -119,8 +119,8 @@ impl Daemon {
         }
         match ended {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(Trouble(format!("{}: {}", self.mount, self.why(status)))),
-            Err(error) => Err(Trouble(format!("{}: {error}", self.mount))),
+            Ok(status) => Err(MountError(format!("{}: {}", self.mount, self.why(status)))),
+            Err(error) => Err(MountError(format!("{}: {error}", self.mount))),
         }
     }
 

@@ -10,9 +10,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
 use crate::mounts::KEEP;
-use crate::mounts::trouble::Trouble;
-use crate::mounts::wants::Wants;
-use crate::mounts::word::{self, Word};
+use crate::mounts::keeper_message::{self, KeeperMessage};
+use crate::mounts::keeper_request::KeeperRequest;
+use crate::mounts::mount_error::MountError;
 
 /// A keeper that has mounted.
 #[derive(Debug)]
@@ -27,14 +27,14 @@ impl Holder {
     /// # Errors
     /// Why something is not, and what to do.
     pub(crate) fn start(
-        wants: &Wants,
+        wants: &KeeperRequest,
         variables: &BTreeMap<String, OsString>,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, MountError> {
         let wants = wants
             .to_word()
-            .map_err(|fault| Trouble(fault.to_string()))?;
+            .map_err(|fault| MountError(fault.to_string()))?;
         let keeper = super::command(&[KEEP, &wants]);
-        let mut keeper = keeper.map_err(Trouble::system("finding the path of weft"))?;
+        let mut keeper = keeper.map_err(MountError::system("finding the path of weft"))?;
         keeper.envs(variables);
         // Out of reach of Ctrl-C: it ends when it is let go.
         keeper.process_group(0).current_dir("/");
@@ -44,12 +44,14 @@ impl Holder {
             .stderr(Stdio::null());
         let child = keeper
             .spawn()
-            .map_err(Trouble::system("starting its keeper"))?;
+            .map_err(MountError::system("starting its keeper"))?;
         let mut holder = Self { child };
         match holder.hear() {
-            Some(Word::Ready) => Ok(holder),
-            Some(Word::Refused { why, .. }) => Err(Trouble(why)),
-            _ => Err(Trouble("its keeper ended before it had mounted".to_owned())),
+            Some(KeeperMessage::Ready) => Ok(holder),
+            Some(KeeperMessage::Refused { why, .. }) => Err(MountError(why)),
+            _ => Err(MountError(
+                "its keeper ended before it had mounted".to_owned(),
+            )),
         }
     }
 
@@ -58,23 +60,23 @@ impl Holder {
         self.child.id()
     }
 
-    fn hear(&mut self) -> Option<Word> {
-        word::read(self.child.stdout.as_mut()?).ok()?
+    fn hear(&mut self) -> Option<KeeperMessage> {
+        keeper_message::read(self.child.stdout.as_mut()?).ok()?
     }
 
     /// Lets it go, and waits until what was written is published.
     ///
     /// # Errors
     /// What is not.
-    pub(crate) fn finish(mut self) -> Result<(), Trouble> {
+    pub(crate) fn finish(mut self) -> Result<(), MountError> {
         drop(self.child.stdin.take());
         let said = self.hear();
         // It ends behind its last word.
         let _ = self.child.wait();
         match said {
-            Some(Word::Done) => Ok(()),
-            Some(Word::Failed(why)) => Err(Trouble(why)),
-            _ => Err(Trouble(word::GONE.to_owned())),
+            Some(KeeperMessage::Done) => Ok(()),
+            Some(KeeperMessage::Failed(why)) => Err(MountError(why)),
+            _ => Err(MountError(keeper_message::GONE.to_owned())),
         }
     }
 }

@@ -17,10 +17,10 @@ use weft_os::{capability, process};
 use crate::dev_shm::keeper::{Rank, close_inherited};
 use crate::dev_shm::namespace::{self, SYS_ADMIN};
 use crate::mounts::daemon::Daemon;
-use crate::mounts::guests::Guests;
-use crate::mounts::trouble::Trouble;
-use crate::mounts::wants::Wants;
-use crate::mounts::word::Word;
+use crate::mounts::keeper_message::KeeperMessage;
+use crate::mounts::keeper_request::KeeperRequest;
+use crate::mounts::mount_error::MountError;
+use crate::mounts::served_ranks::ServedRanks;
 use crate::signals::Watch;
 
 /// How often the first rank is looked for, whose end the kernel may not tell. Chosen.
@@ -31,7 +31,7 @@ const LOOK_MS: u16 = 500;
 ///
 /// # Errors
 /// When it cannot listen, or not be heard.
-pub(crate) fn keep(wants: &Wants) -> io::Result<()> {
+pub(crate) fn keep(wants: &KeeperRequest) -> io::Result<()> {
     close_inherited();
     let listener = match Listener::bind(&wants.name) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => return stand_by(wants),
@@ -46,10 +46,10 @@ pub(crate) fn keep(wants: &Wants) -> io::Result<()> {
     // From here on it ends as its ranks or its holder want, and not by a signal to the job.
     let _watch = Watch::start(|_| true)?;
     let (daemons, answer) = match mounted {
-        Ok(daemons) => (daemons, Word::Ready),
+        Ok(daemons) => (daemons, KeeperMessage::Ready),
         Err(why) => (
             Vec::new(),
-            Word::Refused {
+            KeeperMessage::Refused {
                 why: why.to_string(),
                 is_first: false,
             },
@@ -58,7 +58,7 @@ pub(crate) fn keep(wants: &Wants) -> io::Result<()> {
     let keeper = Keeper {
         listener,
         answer,
-        guests: Guests::default(),
+        guests: ServedRanks::default(),
         first: wants.first.map(|pid| (pid, Rank::of(pid))),
         is_held: wants.first.is_none(),
         daemons,
@@ -67,21 +67,21 @@ pub(crate) fn keep(wants: &Wants) -> io::Result<()> {
 }
 
 /// Another keeper of this job is on this host, as where one machine has two names.
-fn stand_by(wants: &Wants) -> io::Result<()> {
+fn stand_by(wants: &KeeperRequest) -> io::Result<()> {
     if wants.first.is_none() {
-        say(&Word::Ready)?;
+        say(&KeeperMessage::Ready)?;
         io::copy(&mut io::stdin(), &mut io::sink())?;
-        say(&Word::Done)?;
+        say(&KeeperMessage::Done)?;
     }
     Ok(())
 }
 
 /// Makes the namespaces, and mounts in them.
-fn mount(wants: &Wants) -> Result<Vec<Daemon>, Trouble> {
+fn mount(wants: &KeeperRequest) -> Result<Vec<Daemon>, MountError> {
     let size = wants.shm_size.map(|size| size.bytes());
-    namespace::make(size).map_err(|why| Trouble(why.to_string()))?;
+    namespace::make(size).map_err(|why| MountError(why.to_string()))?;
     // In a user namespace a program that is executed would have no right to mount.
-    capability::pass_on(SYS_ADMIN).map_err(Trouble::system(
+    capability::pass_on(SYS_ADMIN).map_err(MountError::system(
         "passing the right to mount on to weft-mount",
     ))?;
     let mut daemons = Vec::new();
@@ -99,19 +99,19 @@ fn mount(wants: &Wants) -> Result<Vec<Daemon>, Trouble> {
 }
 
 /// Unmounts; the last one first, since it may lie in another.
-fn end(daemons: Vec<Daemon>) -> Word {
+fn end(daemons: Vec<Daemon>) -> KeeperMessage {
     let ended = daemons.into_iter().rev().map(Daemon::end);
     let lost: Vec<String> = ended
         .filter_map(|one| one.err().map(|why| why.to_string()))
         .collect();
     if lost.is_empty() {
-        Word::Done
+        KeeperMessage::Done
     } else {
-        Word::Failed(lost.join("; "))
+        KeeperMessage::Failed(lost.join("; "))
     }
 }
 
-fn say(word: &Word) -> io::Result<()> {
+fn say(word: &KeeperMessage) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(word.to_line().as_bytes())?;
     out.flush()
@@ -120,8 +120,8 @@ fn say(word: &Word) -> io::Result<()> {
 struct Keeper {
     listener: Listener,
     /// What each rank is told that comes.
-    answer: Word,
-    guests: Guests,
+    answer: KeeperMessage,
+    guests: ServedRanks,
     /// The rank that started this, until it has come.
     first: Option<(u32, Rank)>,
     /// Somebody holds it by its standard input.
@@ -175,7 +175,7 @@ impl Keeper {
         if self.first.as_ref().is_some_and(|(pid, _)| *pid == who.pid) {
             self.first = None;
         }
-        if let Word::Refused { is_first, .. } = &mut self.answer {
+        if let KeeperMessage::Refused { is_first, .. } = &mut self.answer {
             *is_first = starter == Some(who.pid);
         }
         let told = connection.send_bytes(self.answer.to_line().as_bytes());

@@ -23,10 +23,10 @@ use weft_os::process;
 
 use crate::dev_shm::namespace::Namespaces;
 use crate::fault::Fault;
+use crate::mounts::keeper_message::{self, ENDED, KeeperMessage};
+use crate::mounts::keeper_request::KeeperRequest;
+use crate::mounts::mount_error::MountError;
 use crate::mounts::nodes::Nodes;
-use crate::mounts::trouble::Trouble;
-use crate::mounts::wants::Wants;
-use crate::mounts::word::{self, ENDED, Word};
 use crate::mounts::{START, UNPUBLISHED, checked, stream};
 use crate::signals::{self, Watch, killed_by};
 use crate::stderr::say;
@@ -47,7 +47,7 @@ pub(crate) struct Member {
 }
 
 /// Enters the namespaces of the job on this host; the ranks of `launcher` share them, and `nodes`
-/// fetch together. Wants a process with one thread.
+/// fetch together. KeeperRequest a process with one thread.
 ///
 /// # Errors
 /// `Fault::Usage` for mounts that cannot be; `Fault::Limit`: why it is not mounted, and what to do.
@@ -65,8 +65,8 @@ pub(crate) fn join(
              of this host cannot find each other; start the launcher inside the container"
         )));
     };
-    let wants = Wants {
-        name: Wants::name(&format!("{above}-{start}")),
+    let wants = KeeperRequest {
+        name: KeeperRequest::name(&format!("{above}-{start}")),
         first: Some(std::process::id()),
         shm_size,
         mounts: mounts.to_vec(),
@@ -86,13 +86,13 @@ pub(crate) fn join(
         };
         let pid = checked(&connection, &wants.name)?.pid;
         let mut keeper = stream(connection).map_err(failed("hearing its keeper"))?;
-        match word::read(&mut keeper).map_err(failed("hearing its keeper"))? {
-            Some(Word::Ready) => return enter(pid, keeper),
+        match keeper_message::read(&mut keeper).map_err(failed("hearing its keeper"))? {
+            Some(KeeperMessage::Ready) => return enter(pid, keeper),
             // One rank of the host tells the whole story.
-            Some(Word::Refused { why, is_first }) if is_first => {
+            Some(KeeperMessage::Refused { why, is_first }) if is_first => {
                 return Err(Fault::Limit(format!("--mount {why}")));
             }
-            Some(Word::Refused { .. }) => {
+            Some(KeeperMessage::Refused { .. }) => {
                 std::thread::sleep(STORY);
                 return Err(Fault::Limit(
                     "--mount: refused, as another rank of this host says".to_owned(),
@@ -120,7 +120,7 @@ fn enter(keeper: u32, stream: UnixStream) -> Result<Member, Fault> {
 }
 
 /// By a process that starts it and ends, so that it is no child of the program.
-fn start_keeper(wants: &Wants) -> Result<(), Fault> {
+fn start_keeper(wants: &KeeperRequest) -> Result<(), Fault> {
     let starter = super::command(&[START, &wants.to_word()?]);
     let mut starter = starter.map_err(failed("finding the path of weft"))?;
     // Out of reach of Ctrl-C: it ends when the ranks have.
@@ -193,12 +193,12 @@ impl Member {
         }
     }
 
-    fn finish(&mut self) -> Result<(), Trouble> {
-        let gone = || Trouble(word::GONE.to_owned());
+    fn finish(&mut self) -> Result<(), MountError> {
+        let gone = || MountError(keeper_message::GONE.to_owned());
         self.keeper.write_all(ENDED).map_err(|_| gone())?;
-        match word::read(&mut self.keeper) {
-            Ok(Some(Word::Done)) => Ok(()),
-            Ok(Some(Word::Failed(why))) => Err(Trouble(why)),
+        match keeper_message::read(&mut self.keeper) {
+            Ok(Some(KeeperMessage::Done)) => Ok(()),
+            Ok(Some(KeeperMessage::Failed(why))) => Err(MountError(why)),
             _ => Err(gone()),
         }
     }
@@ -222,7 +222,9 @@ mod tests {
             there.read_exact(&mut said).unwrap();
             assert_eq!(said, ENDED);
             let while_publishing = kill(pid, None);
-            there.write_all(Word::Done.to_line().as_bytes()).unwrap();
+            there
+                .write_all(KeeperMessage::Done.to_line().as_bytes())
+                .unwrap();
             while_publishing
         });
         let exit_code = Member { keeper: here }.see_out(program).unwrap();

@@ -15,8 +15,8 @@ use crate::command::Launch;
 use crate::fault::Fault;
 use crate::job_key;
 use crate::mounts::holder::Holder;
+use crate::mounts::keeper_request::KeeperRequest;
 use crate::mounts::nodes::Nodes;
-use crate::mounts::wants::Wants;
 use crate::mounts::{ENTER, JOIN, variables};
 use crate::rank_arguments::Variable;
 use crate::stderr::say;
@@ -25,7 +25,7 @@ use crate::transport::Settings;
 /// What is mounted for a job, and how the ranks come to it.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    wants: Wants,
+    wants: KeeperRequest,
     weft: PathBuf,
     /// On each host by its node agent, and each rank goes in; else the launcher does.
     is_elsewhere: bool,
@@ -57,8 +57,8 @@ impl Plan {
             let first = hosts.first().cloned()?;
             Nodes::new(hosts, &first, seed)
         });
-        let wants = Wants {
-            name: Wants::name(mark),
+        let wants = KeeperRequest {
+            name: KeeperRequest::name(mark),
             first: None,
             shm_size,
             mounts,
@@ -72,7 +72,7 @@ impl Plan {
     }
 
     /// What node agents are to mount.
-    pub(crate) fn elsewhere(&self) -> Option<Wants> {
+    pub(crate) fn elsewhere(&self) -> Option<KeeperRequest> {
         self.is_elsewhere.then(|| self.wants.clone())
     }
 

@@ -15,7 +15,7 @@ use weft_os::process;
 
 use crate::fault::Fault;
 use crate::mounts::holder::Holder;
-use crate::mounts::wants::Wants;
+use crate::mounts::keeper_request::KeeperRequest;
 use crate::mounts::{ENTER, command, variables};
 
 /// A mounted bucket; dropping it unmounts.
@@ -47,8 +47,8 @@ impl Trial {
             holder: None,
             folder,
         };
-        let wants = Wants {
-            name: Wants::name(&format!("{mark:016x}")),
+        let wants = KeeperRequest {
+            name: KeeperRequest::name(&format!("{mark:016x}")),
             first: None,
             nodes: None,
             shm_size: None,

@@ -67,11 +67,11 @@ fn cut(connects: bool, looks_around: bool, flood: usize) -> (Reader, std::net::U
     let index = if connects { PORT_COUNT } else { 0 };
     be_flooded(reader.sockets.at(index), far_address, flood);
     looked_at(&mut reader, Instant(1));
-    reader.complaints.calls_most = 0;
+    reader.queued_errors.calls_most = 0;
     (reader, far)
 }
 
-/// Others may forge complaints without end.
+/// Others may forge queued errors without end.
 #[test]
 fn a_socket_that_could_not_be_read_does_not_count_as_empty() {
     for (connects, looks_around) in [(false, false), (false, true), (true, false), (true, true)] {

@@ -29,7 +29,7 @@ const TRIES: usize = 3;
 
 /// What came back of datagrams from one host to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reach {
+pub struct Reachability {
     /// Who sent.
     pub from: String,
     /// Who sent back.
@@ -42,7 +42,7 @@ pub struct Reach {
     pub failure: String,
 }
 
-impl Reach {
+impl Reachability {
     /// 0 where all came back, 1 where some did, or nothing was tried, 2 where none did.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
@@ -85,7 +85,7 @@ pub fn measure(
     program: &Path,
     hosts: &[String],
     patience: Duration,
-) -> Vec<Reach> {
+) -> Vec<Reachability> {
     let Some((from, others)) = hosts.split_first() else {
         return Vec::new();
     };
@@ -99,7 +99,7 @@ pub fn measure(
             };
             let tried = between(&shell, &program, way, patience);
             let failure = tried.as_ref().err().map(ToString::to_string);
-            Reach {
+            Reachability {
                 from,
                 to,
                 flows: PORTS * PORTS,
@@ -235,8 +235,8 @@ fn from_one_port(addresses: &[SocketAddr]) -> io::Result<usize> {
 mod tests {
     use super::*;
 
-    fn reach(came: usize, failure: &str) -> Reach {
-        Reach {
+    fn reach(came: usize, failure: &str) -> Reachability {
+        Reachability {
             from: "a".to_owned(),
             to: "b".to_owned(),
             flows: 64,

@@ -25,12 +25,12 @@ const MANY_COUNT: usize = SLOT_COUNT / 2;
 
 /// Which remotes are checked next.
 #[derive(Debug, Default)]
-pub(crate) struct Lives {
+pub(crate) struct Liveness {
     /// The remote at which the next check of silent remotes begins.
     next_silent: usize,
 }
 
-impl Lives {
+impl Liveness {
     /// The remotes to check now: all with operations under way, or watched; and some of the others
     /// that hold a slot of ours, or in whose region we hold a slot, since they may be gone, or
     /// another process may have their address.

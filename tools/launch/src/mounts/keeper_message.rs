@@ -19,7 +19,7 @@ pub(crate) const GONE: &str = "the process that kept the mounts was killed; whet
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum KeeperMessage {
     /// All is mounted.
     Ready,
     /// It is not.
@@ -35,7 +35,7 @@ pub(crate) enum Word {
     Failed(String),
 }
 
-impl Word {
+impl KeeperMessage {
     /// As it is sent.
     pub(crate) fn to_line(&self) -> String {
         let (word, rest) = match self {
@@ -75,12 +75,12 @@ impl Word {
 ///
 /// # Errors
 /// Those of reading; `WouldBlock` after [`PATIENCE`].
-pub(crate) fn read(from: &mut impl Read) -> io::Result<Option<Word>> {
+pub(crate) fn read(from: &mut impl Read) -> io::Result<Option<KeeperMessage>> {
     let mut line = String::new();
     let read = BufReader::new(from.take(LONGEST_BYTES as u64)).read_line(&mut line);
     match read {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
-        read => read.map(|_| Word::from_line(&line)),
+        read => read.map(|_| KeeperMessage::from_line(&line)),
     }
 }
 
@@ -90,25 +90,28 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_and_nothing_else() {
-        let refused = |is_first| Word::Refused {
+        let refused = |is_first| KeeperMessage::Refused {
             why: "no such bucket".to_owned(),
             is_first,
         };
         for word in [
-            Word::Ready,
-            Word::Done,
-            Word::Failed("a: denied".to_owned()),
+            KeeperMessage::Ready,
+            KeeperMessage::Done,
+            KeeperMessage::Failed("a: denied".to_owned()),
             refused(true),
             refused(false),
         ] {
-            assert_eq!(Word::from_line(&word.to_line()), Some(word));
+            assert_eq!(KeeperMessage::from_line(&word.to_line()), Some(word));
         }
         for line in ["", "ready", "ready \n.", "hello x\n", "\n"] {
-            assert_eq!(Word::from_line(line), None, "{line:?}");
+            assert_eq!(KeeperMessage::from_line(line), None, "{line:?}");
         }
-        let long = Word::Failed("ä\n".repeat(LONGEST_BYTES)).to_line();
+        let long = KeeperMessage::Failed("ä\n".repeat(LONGEST_BYTES)).to_line();
         assert!(long.len() <= LONGEST_BYTES && long.matches('\n').count() == 1);
-        assert_eq!(read(&mut &b"ready \nrest"[..]).unwrap(), Some(Word::Ready));
+        assert_eq!(
+            read(&mut &b"ready \nrest"[..]).unwrap(),
+            Some(KeeperMessage::Ready)
+        );
         assert_eq!(read(&mut &b""[..]).unwrap(), None);
     }
 }

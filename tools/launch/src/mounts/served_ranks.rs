@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use crate::mounts::word::Word;
+use crate::mounts::keeper_message::KeeperMessage;
 
 #[derive(Debug)]
 struct Guest {
@@ -20,11 +20,11 @@ struct Guest {
 
 /// Those that came and did not go.
 #[derive(Debug, Default)]
-pub(crate) struct Guests {
+pub(crate) struct ServedRanks {
     list: Vec<Guest>,
 }
 
-impl Guests {
+impl ServedRanks {
     /// One more; its stream does not block.
     pub(crate) fn add(&mut self, stream: UnixStream) {
         self.list.push(Guest {
@@ -51,12 +51,12 @@ impl Guests {
                 .into_iter()
                 .partition(|guest| guest.has_ended);
             self.list = busy;
-            tell(waiting, &Word::Done);
+            tell(waiting, &KeeperMessage::Done);
         }
     }
 
     /// Tells those that wait how it ended.
-    pub(crate) fn dismiss(self, word: &Word) {
+    pub(crate) fn dismiss(self, word: &KeeperMessage) {
         tell(self.list, word);
     }
 }
@@ -77,7 +77,7 @@ impl Guest {
     }
 }
 
-fn tell(guests: Vec<Guest>, word: &Word) {
+fn tell(guests: Vec<Guest>, word: &KeeperMessage) {
     for mut guest in guests {
         // Who went away meanwhile is not told.
         let _ = guest.stream.write_all(word.to_line().as_bytes());
@@ -87,9 +87,9 @@ fn tell(guests: Vec<Guest>, word: &Word) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mounts::word::{self, ENDED};
+    use crate::mounts::keeper_message::{self, ENDED};
 
-    fn pair(guests: &mut Guests) -> UnixStream {
+    fn pair(guests: &mut ServedRanks) -> UnixStream {
         let (here, there) = UnixStream::pair().unwrap();
         here.set_nonblocking(true).unwrap();
         guests.add(here);
@@ -98,18 +98,21 @@ mod tests {
 
     #[test]
     fn all_but_the_last_are_let_go_at_once_and_the_killed_are_forgotten() {
-        let mut guests = Guests::default();
+        let mut guests = ServedRanks::default();
         let [mut one, mut two, three] = [(); 3].map(|()| pair(&mut guests));
         assert!(guests.are_busy());
         one.write_all(ENDED).unwrap();
         guests.hear();
-        assert_eq!(word::read(&mut one).unwrap(), Some(Word::Done));
+        assert_eq!(
+            keeper_message::read(&mut one).unwrap(),
+            Some(KeeperMessage::Done)
+        );
         drop(three);
         two.write_all(ENDED).unwrap();
         guests.hear();
         assert!(!guests.are_busy() && guests.descriptors().count() == 1);
-        guests.dismiss(&Word::Failed("lost".to_owned()));
-        let failed = Some(Word::Failed("lost".to_owned()));
-        assert_eq!(word::read(&mut two).unwrap(), failed);
+        guests.dismiss(&KeeperMessage::Failed("lost".to_owned()));
+        let failed = Some(KeeperMessage::Failed("lost".to_owned()));
+        assert_eq!(keeper_message::read(&mut two).unwrap(), failed);
     }
 }

@@ -11,7 +11,7 @@ use crate::mounts::nodes::Nodes;
 
 /// What to keep, and for whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wants {
+pub struct KeeperRequest {
     /// The abstract socket on which it answers ranks.
     pub name: String,
     /// The rank that started it; none where a process holds it by a pipe.
@@ -24,7 +24,7 @@ pub struct Wants {
     pub nodes: Option<Nodes>,
 }
 
-impl Wants {
+impl KeeperRequest {
     /// The name for what nobody else has: a job's random mark, or a launcher's process and start.
     pub(crate) fn name(of: &str) -> String {
         format!("weft-mounts/{}/{of}", process::own_uid())
@@ -40,7 +40,7 @@ impl Wants {
             .map_err(Fault::system("writing what to mount"))
     }
 
-    /// As [`Wants::to_word`] wrote it.
+    /// As [`KeeperRequest::to_word`] wrote it.
     ///
     /// # Errors
     /// `Fault::Usage` for anything else.

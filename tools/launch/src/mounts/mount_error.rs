@@ -7,9 +7,9 @@ use thiserror::Error;
 /// The sentence.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub(crate) struct Trouble(pub String);
+pub(crate) struct MountError(pub String);
 
-impl Trouble {
+impl MountError {
     /// For `map_err`: what was being done, and what the system said.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self(format!("{what}: {error}"))

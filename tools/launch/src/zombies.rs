@@ -22,13 +22,13 @@ const MOST: usize = 256;
 
 /// The ranks that nobody has told the end of.
 #[derive(Debug, Default)]
-pub(crate) struct Unreaped {
+pub(crate) struct Zombies {
     living: HashMap<u32, ProcessEnd>,
     /// Those that have ended, and when that was seen.
     ended: Vec<(u32, Instant)>,
 }
 
-impl Unreaped {
+impl Zombies {
     /// A rank has begun. Where the system cannot tell its end, its launcher has to.
     pub(crate) fn begin(&mut self, process: u32) {
         if self.living.len() >= most() {
@@ -114,16 +114,16 @@ mod tests {
     fn a_rank_that_nobody_asks_for_is_found_with_its_status() {
         let mut child = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
         let (socket, _other) = UnixDatagram::pair().unwrap();
-        let mut unreaped = Unreaped::default();
-        unreaped.begin(child.id());
+        let mut zombies = Zombies::default();
+        zombies.begin(child.id());
         // Linux before 5.3 cannot tell.
-        let is_seen = !unreaped.living.is_empty();
+        let is_seen = !zombies.living.is_empty();
         let left = loop {
             if !is_seen {
                 break vec![(child.id(), 7 << 8)];
             }
-            assert!(!unreaped.wait(socket.as_fd()));
-            let left = unreaped.left();
+            assert!(!zombies.wait(socket.as_fd()));
+            let left = zombies.left();
             if !left.is_empty() {
                 break left;
             }
@@ -135,33 +135,33 @@ mod tests {
 
     #[test]
     fn descriptors_are_left_for_the_rest_of_weft_run() {
-        let mut unreaped = Unreaped::default();
+        let mut zombies = Zombies::default();
         for pretended in 0..2 * MOST {
             if let Ok(end) = ProcessEnd::of(std::process::id()) {
-                unreaped
+                zombies
                     .living
                     .insert(u32::try_from(pretended).unwrap() + 1, end);
             }
-            if unreaped.living.len() >= most() {
+            if zombies.living.len() >= most() {
                 break;
             }
         }
-        let before = unreaped.living.len();
-        unreaped.begin(std::process::id());
+        let before = zombies.living.len();
+        zombies.begin(std::process::id());
         // Linux before 5.3 looks at none.
-        assert!(before == 0 || unreaped.living.len() == before);
+        assert!(before == 0 || zombies.living.len() == before);
     }
 
     #[test]
     fn words_come_first_and_who_is_told_of_is_no_more_waited_for() {
         let mut child = Command::new("true").spawn().unwrap();
         let (socket, other) = UnixDatagram::pair().unwrap();
-        let mut unreaped = Unreaped::default();
-        unreaped.begin(child.id());
+        let mut zombies = Zombies::default();
+        zombies.begin(child.id());
         other.send(b"x").unwrap();
-        assert!(unreaped.wait(socket.as_fd()));
-        unreaped.is_told(child.id());
-        assert!(unreaped.living.is_empty() && unreaped.ended.is_empty());
+        assert!(zombies.wait(socket.as_fd()));
+        zombies.is_told(child.id());
+        assert!(zombies.living.is_empty() && zombies.ended.is_empty());
         child.wait().unwrap();
         assert_eq!(status_of_zombie(std::process::id()), None);
     }

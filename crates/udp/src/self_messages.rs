@@ -30,7 +30,7 @@ enum Held {
 
 /// A message on its short way.
 #[derive(Debug)]
-struct Letter {
+struct SelfMessage {
     envelope: Envelope,
     held: Held,
     /// Who hears of its end, if anybody.
@@ -41,11 +41,11 @@ struct Letter {
 
 /// All messages to ourselves.
 #[derive(Debug, Default)]
-pub(crate) struct OwnMail {
-    waiting: VecDeque<Letter>,
-    offers: Slab<Letter>,
+pub(crate) struct SelfMessages {
+    waiting: VecDeque<SelfMessage>,
+    offers: Slab<SelfMessage>,
     receipts: Slab<SendToken>,
-    accepted: Vec<(Letter, Landing)>,
+    accepted: Vec<(SelfMessage, Landing)>,
     done: Vec<SendToken>,
     steps: Vec<u8>,
 }
@@ -55,7 +55,7 @@ pub(crate) fn is_own(number: u64) -> bool {
     number & OWN != 0
 }
 
-impl OwnMail {
+impl SelfMessages {
     /// Takes a send.
     pub(crate) fn post(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         if self.waiting.len() >= WAITING_LIMIT {
@@ -73,7 +73,7 @@ impl OwnMail {
         let wants_receipt = op.level == CompletionLevel::Delivery;
         // A copy needs the sender no longer.
         let complete = copies && !wants_receipt;
-        self.waiting.push_back(Letter {
+        self.waiting.push_back(SelfMessage {
             envelope: Envelope {
                 remote: op.remote,
                 class: op.class,
@@ -94,15 +94,15 @@ impl OwnMail {
 
     /// Takes delivery of an offer of ours; the payload moves with the next progress.
     pub(crate) fn accept(&mut self, offer: OfferId, landing: Landing) {
-        if let Some(letter) = self.offers.try_remove((offer.0 & !OWN) as usize) {
-            self.accepted.push((letter, landing));
+        if let Some(message) = self.offers.try_remove((offer.0 & !OWN) as usize) {
+            self.accepted.push((message, landing));
         }
     }
 
     /// Drops an offer of ours.
     pub(crate) fn discard(&mut self, offer: OfferId) {
-        let letter = self.offers.try_remove((offer.0 & !OWN) as usize);
-        self.done.extend(letter.and_then(|letter| letter.token));
+        let message = self.offers.try_remove((offer.0 & !OWN) as usize);
+        self.done.extend(message.and_then(|message| message.token));
     }
 
     /// A message that was kept has been delivered.
@@ -120,25 +120,25 @@ impl OwnMail {
     /// Delivers all that waits; answers how much that was.
     pub(crate) fn deliver<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
-        while let Some(letter) = self.waiting.pop_front() {
+        while let Some(message) = self.waiting.pop_front() {
             events += 1;
-            match &letter.held {
-                Held::Copy(_) => self.deliver_short(letter, owner),
+            match &message.held {
+                Held::Copy(_) => self.deliver_short(message, owner),
                 Held::User(_) => {
-                    let envelope = letter.envelope;
-                    let offer = self.offers.insert(letter);
+                    let envelope = message.envelope;
+                    let offer = self.offers.insert(message);
                     if let Some(landing) = owner.on_offer(&envelope, OfferId(offer as u64 | OWN)) {
-                        let letter = self.offers.remove(offer);
-                        self.accepted.push((letter, landing));
+                        let message = self.offers.remove(offer);
+                        self.accepted.push((message, landing));
                     }
                 }
             }
         }
-        for (letter, landing) in std::mem::take(&mut self.accepted) {
+        for (message, landing) in std::mem::take(&mut self.accepted) {
             events += 1;
-            self.copy(&letter, &landing.buffer);
+            self.copy(&message, &landing.buffer);
             owner.on_landed(landing.token, Ok(()));
-            self.done.extend(letter.token);
+            self.done.extend(message.token);
         }
         for token in std::mem::take(&mut self.done) {
             events += 1;
@@ -147,24 +147,24 @@ impl OwnMail {
         events
     }
 
-    fn deliver_short<O: Owner>(&mut self, letter: Letter, owner: &mut O) {
-        let Held::Copy(bytes) = &letter.held else {
+    fn deliver_short<O: Owner>(&mut self, message: SelfMessage, owner: &mut O) {
+        let Held::Copy(bytes) = &message.held else {
             return;
         };
         let view = BytesView::from_slice(bytes);
-        let receipt = letter.token.filter(|_| letter.wants_receipt);
+        let receipt = message.token.filter(|_| message.wants_receipt);
         let receipt = receipt.map(|token| self.receipts.insert(token));
         let ack = receipt.map(|receipt| AckToken(receipt as u64 | OWN));
-        if owner.on_message(&letter.envelope, view, ack) || receipt.is_none() {
+        if owner.on_message(&message.envelope, view, ack) || receipt.is_none() {
             if let Some(receipt) = receipt {
                 self.receipts.remove(receipt);
             }
-            self.done.extend(letter.token);
+            self.done.extend(message.token);
         }
     }
 
-    fn copy(&mut self, letter: &Letter, target: &UserBuffer) {
-        let Held::User(source) = &letter.held else {
+    fn copy(&mut self, message: &SelfMessage, target: &UserBuffer) {
+        let Held::User(source) = &message.held else {
             return;
         };
         self.steps.resize(STEP_BYTES, 0);

@@ -7,29 +7,29 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 
-use weft_os::error_queue::{self, Complaint};
+use weft_os::error_queue::{self, QueuedError};
 use weft_os::udp_socket::UdpSocket;
 
 use crate::ports::Incoming;
 
 /// Calls in a row that one socket may fail. Chosen: a call that fails takes the error with it, so
-/// that the next one fails only if another complaint came between them, as anybody may forge.
+/// that the next one fails only if another queued error came between them, as anybody may forge.
 const CALLS_MOST: usize = 4;
-/// Complaints that are taken from a socket at a time, so that whoever forges them keeps nobody.
+/// Queued errors that are taken from a socket at a time, so that whoever forges them keeps nobody.
 /// Chosen. Where more are left, the next call on the socket fails, and the one after it does not
 /// (sock_dequeue_err_skb, net/core/skbuff.c).
 const COLLECTED_MOST: usize = 256;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Complaints {
+pub(super) struct QueuedErrors {
     /// Where nobody has the port.
     refused: VecDeque<SocketAddr>,
     /// See [`CALLS_MOST`].
     pub(super) calls_most: usize,
 }
 
-impl Default for Complaints {
+impl Default for QueuedErrors {
     fn default() -> Self {
         Self {
             refused: VecDeque::new(),
@@ -38,7 +38,7 @@ impl Default for Complaints {
     }
 }
 
-impl Complaints {
+impl QueuedErrors {
     /// Whether nobody waits to be told.
     pub(super) fn is_empty(&self) -> bool {
         self.refused.is_empty()
@@ -54,15 +54,15 @@ impl Complaints {
     #[cold]
     pub(super) fn collect(&mut self, socket: &UdpSocket) {
         let queued = std::iter::from_fn(|| error_queue::oldest(socket));
-        for complaint in queued.take(COLLECTED_MOST) {
+        for queued_error in queued.take(COLLECTED_MOST) {
             // Others say nothing of a remote.
-            if let Complaint::Refused(to) = complaint {
+            if let QueuedError::Refused(to) = queued_error {
                 self.refused.push_back(to);
             }
         }
     }
 
-    /// What a call finds in a socket that has failed one: complaints come first, whatever waits
+    /// What a call finds in a socket that has failed one: queued errors come first, whatever waits
     /// there. The socket is asked again before they are taken, because each that is taken lets the
     /// next one fail a call. `None` where it fails again and again.
     #[cold]
@@ -92,12 +92,12 @@ mod tests {
     fn a_flood_of_complaints_ends_a_look_and_the_rest_is_taken_by_the_next() {
         let (socket, (_far, to)) = (socket(), refusing());
         be_flooded(&socket, to, COLLECTED_MOST + 1);
-        let mut complaints = Complaints::default();
-        complaints.collect(&socket);
-        assert_eq!(complaints.refused.len(), COLLECTED_MOST);
-        complaints.collect(&socket);
-        assert!(complaints.refused.len() > COLLECTED_MOST);
-        assert!(complaints.refused.iter().all(|refused| *refused == to));
+        let mut queued_errors = QueuedErrors::default();
+        queued_errors.collect(&socket);
+        assert_eq!(queued_errors.refused.len(), COLLECTED_MOST);
+        queued_errors.collect(&socket);
+        assert!(queued_errors.refused.len() > COLLECTED_MOST);
+        assert!(queued_errors.refused.iter().all(|refused| *refused == to));
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         let socket = socket();
         for failing_count in 0..=CALLS_MOST {
             let mut call_count = 0;
-            let found = Complaints::default().receive_behind(&socket, || {
+            let found = QueuedErrors::default().receive_behind(&socket, || {
                 call_count += 1;
                 let failure = io::ErrorKind::ConnectionRefused;
                 (call_count > failing_count)
