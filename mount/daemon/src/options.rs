@@ -259,6 +259,7 @@ impl Options {
             upload_checksums: self.reach.upload_checksums != "off",
             sign_bodies: self.reach.sign_bodies == "always",
             unused_bytes: self.memory_target / 8,
+            clock: weft_s3::Clock::default(),
         }
     }
 }

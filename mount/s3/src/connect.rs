@@ -14,6 +14,7 @@ use aws_smithy_http_client::{Builder, tls};
 use weft_store::Buffers;
 
 use crate::bucket::Bucket;
+use crate::clock::Clock;
 use crate::credentials::Renewed;
 use crate::signing::UnsignedBodies;
 
@@ -45,6 +46,8 @@ pub struct Options {
     pub sign_bodies: bool,
     /// Memory of answers that is kept to be used again, at most.
     pub unused_bytes: u64,
+    /// By which pauses between looks for credentials are measured.
+    pub clock: Clock,
 }
 
 /// Makes the client; the first request finds out whether it is right.
@@ -87,7 +90,8 @@ pub async fn connect(options: &Options) -> Bucket {
     config = config.region(region.clone());
     if !options.unsigned {
         // They are kept until they end, or the store says so.
-        let credentials = Renewed::new(http, region, options.profile.clone());
+        let credentials =
+            Renewed::new(http, region, options.profile.clone(), options.clock.clone());
         config = config
             .credentials_provider(credentials.clone())
             .identity_cache(IdentityCache::no_cache())

@@ -17,6 +17,7 @@ use aws_sdk_s3::config::interceptors::InterceptorContext;
 use aws_sdk_s3::config::retry::{ClassifyRetry, RetryAction};
 use aws_sdk_s3::config::{Credentials, Region, SharedCredentialsProvider, SharedHttpClient};
 
+use crate::clock::Clock;
 use crate::signed_with::{Mark, Marks, SignedWith};
 
 /// Chosen: so long before they end credentials are renewed, as the SDK does.
@@ -48,6 +49,7 @@ struct Shared {
     http: SharedHttpClient,
     region: Region,
     profile: Option<String>,
+    clock: Clock,
     marks: Marks,
     state: Mutex<State>,
     /// One asks, and the others wait.
@@ -75,11 +77,17 @@ impl State {
 
 impl Renewed {
     /// Of a profile, or those that the SDK finds.
-    pub fn new(http: SharedHttpClient, region: Region, profile: Option<String>) -> Self {
+    pub fn new(
+        http: SharedHttpClient,
+        region: Region,
+        profile: Option<String>,
+        clock: Clock,
+    ) -> Self {
         let shared = Shared {
             http,
             region,
             profile,
+            clock,
             marks: Marks::default(),
             state: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
@@ -92,6 +100,10 @@ impl Renewed {
     /// Puts to each answer the mark of its credentials, without which none is judged.
     pub fn signed_with(&self) -> SignedWith {
         SignedWith::new(self.shared.marks.clone())
+    }
+
+    fn now(&self) -> Instant {
+        self.shared.clock.now()
     }
 
     fn mark(&self, credentials: &Credentials) -> Mark {
@@ -109,7 +121,7 @@ impl Renewed {
         let (credentials, since) = state.current.as_ref()?;
         let is_good = match credentials.expiry() {
             Some(end) => end > SystemTime::now() + BEFORE_END,
-            None => since.elapsed() < LOOK_AGAIN,
+            None => self.now() < *since + LOOK_AGAIN,
         };
         is_good.then(|| credentials.clone())
     }
@@ -126,12 +138,12 @@ impl Renewed {
         if let Some(current) = self.current() {
             return Ok(current);
         }
-        let asked = Instant::now();
+        let asked = self.now();
         let _turn = self.shared.turn.lock().await;
         if let Some(current) = self.current() {
             return Ok(current);
         }
-        if self.state().has_failed(asked, Instant::now()) {
+        if self.state().has_failed(asked, self.now()) {
             let none = || CredentialsError::not_loaded("none were found just now");
             return self.last(SystemTime::now()).ok_or_else(none);
         }
@@ -147,14 +159,14 @@ impl Renewed {
         let (source, found) = match looked {
             Ok(found) => found,
             Err(error) => {
-                state.failed = Some(Instant::now());
+                state.failed = Some(self.now());
                 drop(state);
                 return self.last(SystemTime::now()).ok_or(error);
             }
         };
         // One that says when its credentials end renews them itself.
         state.source = found.expiry().map(|_| source);
-        state.current = Some((found.clone(), Instant::now()));
+        state.current = Some((found.clone(), self.now()));
         Ok(found)
     }
 
@@ -240,7 +252,7 @@ impl ClassifyRetry for Renewed {
         }
         let body = answer.body().bytes().unwrap_or_default();
         match says_ended(answer.status().as_u16(), body) {
-            true if self.have_ended(*mark, Instant::now()) => RetryAction::server_error(),
+            true if self.have_ended(*mark, self.now()) => RetryAction::server_error(),
             true => RetryAction::RetryForbidden,
             false => RetryAction::NoActionIndicated,
         }
@@ -275,7 +287,7 @@ mod tests {
 
     fn renewed() -> Renewed {
         let http = Builder::new().build_http();
-        Renewed::new(http, Region::new("us-east-1"), None)
+        Renewed::new(http, Region::new("us-east-1"), None, Clock::default())
     }
 
     fn found(renewed: &Renewed, token: &str, now: Instant) -> Mark {

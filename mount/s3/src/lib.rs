@@ -2,6 +2,7 @@
 //! A bucket of S3, or of a store that speaks S3's protocol, over AWS's SDK.
 //!
 //! - [`mod@connect`]: options, credentials and region; makes the client.
+//! - [`clock`]: what time it is, for pauses between looks for credentials.
 //! - [`credentials`]: finds credentials anew when they have ended.
 //! - [`bucket`]: the traits of `mount/store` over the client.
 //! - [`attempts`]: how often the SDK sent a request.
@@ -18,6 +19,7 @@
 mod attempts;
 mod body;
 mod bucket;
+mod clock;
 mod connect;
 mod credentials;
 mod encoding;
@@ -27,4 +29,5 @@ mod signing;
 mod uploads;
 
 pub use bucket::Bucket;
+pub use clock::Clock;
 pub use connect::{Options, connect};

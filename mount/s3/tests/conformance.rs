@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use weft_bucket_server::{Faults, Options as ServerOptions, Server, Support};
-use weft_s3::{Options, connect};
+use weft_s3::{Clock, Options, connect};
 use weft_store::memory::MemoryStore;
 use weft_store::{
     Ability, Careful, Condition, ETag, Failure, ListRequest, Range, Store, StoreError,
@@ -293,6 +293,7 @@ fn at(url: String, unsigned: bool) -> Options {
         upload_checksums: true,
         sign_bodies: false,
         unused_bytes: 0,
+        clock: Clock::default(),
     }
 }
 

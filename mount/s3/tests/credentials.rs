@@ -5,11 +5,11 @@
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use weft_bucket_server::{Options as ServerOptions, Server};
-use weft_s3::{Bucket, Options, connect};
+use weft_s3::{Bucket, Clock, Options, connect};
 use weft_store::{Condition, Failure, Objects, Uploads};
 
 const STORY: &str = "WEFT_TEST_CREDENTIALS";
@@ -45,6 +45,10 @@ fn write(file: &Path, token: &str) {
 }
 
 async fn start(profile: Option<&str>) -> (Server, Bucket) {
+    start_at(profile, Clock::default()).await
+}
+
+async fn start_at(profile: Option<&str>, clock: Clock) -> (Server, Bucket) {
     let server = Server::start(ServerOptions {
         buckets: vec!["b".to_owned()],
         ..ServerOptions::default()
@@ -57,6 +61,7 @@ async fn start(profile: Option<&str>) -> (Server, Bucket) {
         path_style: true,
         profile: profile.map(str::to_owned),
         upload_checksums: true,
+        clock,
         ..Options::default()
     };
     (server, connect(&options).await)
@@ -204,31 +209,32 @@ async fn request_without_new_credentials_fails_soon_and_says_why() {
     };
     let file = Path::new(&file);
     write(file, "only");
-    let (server, bucket) = start(None).await;
+    let clock = Clock::stopped();
+    let (server, bucket) = start_at(None, clock.clone()).await;
     expire(&server, "only");
     let body = Bytes::from_static(b"content");
-    for _ in 0..2 {
+    let refusals = || server.state().counters.counts(0).refusals["ExpiredToken"];
+    let refused = async || {
         let put = bucket.put("f", body.clone(), &Condition::Always).await;
         let error = put.unwrap_err();
         assert_eq!(error.failure, Failure::Denied);
         assert!(error.message.contains("ExpiredToken"), "{error}");
         assert!(error.message.contains("renew the credentials"), "{error}");
-    }
-    // The first one was sent again, to see whether there are new ones; the second one if a second
-    // had passed by then.
-    let counts = server.state().counters.counts(0);
-    assert!((3..=4).contains(&counts.refusals["ExpiredToken"]));
+    };
+    // Sent again, to see whether there are new ones.
+    refused().await;
+    assert_eq!(refusals(), 2);
+    refused().await;
+    assert_eq!(refusals(), 3);
     write(file, "new");
-    // Found once the second has passed.
-    let began = Instant::now();
-    loop {
-        match bucket.put("f", body.clone(), &Condition::Always).await {
-            Ok(_) => break,
-            Err(error) => assert_eq!(error.failure, Failure::Denied),
-        }
-        assert!(began.elapsed() < Duration::from_secs(100));
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    // Nobody looks for them before the second has passed.
+    clock.advance(Duration::from_millis(999));
+    refused().await;
+    assert_eq!(refusals(), 4);
+    clock.advance(Duration::from_millis(1));
+    let put = bucket.put("f", body.clone(), &Condition::Always).await;
+    put.unwrap();
+    assert_eq!(refusals(), 5);
 }
 
 #[tokio::test]
