@@ -17,15 +17,51 @@ if [ "${1:-}" = --build ]; then
 fi
 passed=0 failed=0 skipped=0
 log=$(mktemp -d)
-started=()
-end_all() {
+
+# descendants ID: the processes that this one started, and those that they did, parents first.
+descendants() {
     local id
-    # Only where this script is interrupted. A lane that lost its suite would begin with the next.
-    # shellcheck disable=SC2046 # several numbers
-    for id in "${started[@]}"; do kill "$id" $(pgrep -P "$id"); done
+    for id in $(pgrep -P "$1"); do
+        printf '%s\n' "$id"
+        descendants "$id"
+    done
+}
+
+# end_all: only where this script is interrupted are there any. Who starts others hears of it first
+# and starts no more; suites tidy up then. What goes on for longer than that may take is killed.
+end_all() {
+    local all pause
+    all=$(descendants $$)
+    # shellcheck disable=SC2086 # several numbers
+    if [ -n "$all" ] && kill $all; then
+        for ((pause = 0; pause < 200; pause++)); do
+            kill -0 $all || break
+            sleep 0.1
+        done
+        kill -KILL $all
+    fi 2>/dev/null
     rm -rf "$log"
 }
 trap end_all EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# begin COMMAND...: in the background and in a process group of its own: what is in this one's group
+# gets Ctrl-C before this script can end it, or, in the background, passes over SIGINT also where a
+# test sends it.
+begin() {
+    set -m
+    "$@" </dev/null &
+    set +m
+}
+
+# held COMMAND...: runs it, and hears a signal while it does. A shell that waits for a command in
+# the foreground hears of none before that has ended.
+held() {
+    begin "$@"
+    wait $!
+}
 
 add() {
     passed=$((passed + $1))
@@ -46,13 +82,17 @@ measured() (
     printf '%s %s %s\n' "$status" $((SECONDS - begin)) "$computed" >"$1"
 )
 
+cargo_tests() {
+    local told='^(test .* FAILED$|test result: FAILED|error|warning: unused|failures:|----|thread )'
+    measured "$log/ended-cargo" "${cargo_test[@]}" --no-fail-fast 2>&1 | tee "$log/cargo" |
+        grep -E "$told"
+}
+
 # run_cargo: the numbers come from the `test result:` lines, one for each test binary.
 run_cargo() {
     local status seconds computed counts
-    local told='^(test .* FAILED$|test result: FAILED|error|warning: unused|failures:|----|thread )'
     printf -- '-- cargo test\n'
-    measured "$log/ended-cargo" "${cargo_test[@]}" --no-fail-fast 2>&1 | tee "$log/cargo" |
-        grep -E "$told"
+    held cargo_tests
     read -r status seconds computed <"$log/ended-cargo"
     counts=$(awk '/^test result:/ { p += $4; f += $6; i += $8 }
         END { print p + 0, f + 0, i + 0 }' "$log/cargo")
@@ -84,22 +124,23 @@ judge() {
     printf '# %s: %s s, computed %s s\n' "$1" "$seconds" "$computed"
 }
 
+shown() { measured "$log/ended-${1//\//-}" "$1" | tee "$log/${1//\//-}"; }
+
 run_suite() {
     printf -- '-- %s\n' "$1"
-    measured "$log/ended-${1//\//-}" "$1" | tee "$log/${1//\//-}"
+    held shown "$1"
     judge "$1"
 }
 
 # scripts NAME...: of these suites.
 scripts() { printf 'tests/%s/run.sh\n' "$@"; }
 
-# start_lane SCRIPT...: one after another, beside the rest.
-start_lane() {
+# lane SCRIPT...: one after another, beside the rest.
+lane() {
     local suite
     for suite; do
         measured "$log/ended-${suite//\//-}" "$suite" >"$log/${suite//\//-}"
-    done &
-    started+=($!)
+    done
 }
 
 # show_beside SCRIPT: what it printed, once its lane has ended.
@@ -117,8 +158,12 @@ beside=(
     'jobs loom sanitizers crash soak fuzz'
 )
 alone='compare instructions'
-# shellcheck disable=SC2086 # several names, meant to be split
-for lane in "${beside[@]}"; do start_lane $(scripts $lane); done
+started=()
+for names in "${beside[@]}"; do
+    # shellcheck disable=SC2046,SC2086 # several names, meant to be split
+    begin lane $(scripts $names)
+    started+=($!)
+done
 run_cargo
 for suite in tests/*/run.sh; do
     name=${suite#tests/}
@@ -126,7 +171,6 @@ for suite in tests/*/run.sh; do
         { [ -x "$suite" ] && run_suite "$suite"; }
 done
 wait "${started[@]}"
-started=()
 # shellcheck disable=SC2086 # several names, meant to be split
 for suite in $(scripts ${beside[*]}); do show_beside "$suite"; done
 for suite in $(scripts $alone); do run_suite "$suite"; done
