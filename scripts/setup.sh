@@ -57,8 +57,7 @@ need_packages() {
     say "installing ${missing[*]}"
     local log
     log=$(mktemp)
-    apt_get "$log" update || die "apt-get update failed"
-    apt_get "$log" install -y --no-install-recommends "${missing[@]}" ||
+    retry with_new_lists "$log" install -y --no-install-recommends "${missing[@]}" ||
         die "apt-get install failed: ${missing[*]}"
     rm -f "$log"
 }
@@ -74,13 +73,18 @@ want_packages() {
     fi
 }
 
-# apt_get LOG ARGUMENTS...: apt without questions and without noise, unless it fails.
-apt_get() {
+# with_new_lists LOG ARGUMENTS...: fetches the lists of packages first. Where one cannot be fetched
+# `apt-get update` may go on with an old one or none, and succeed: so each attempt fetches them, and
+# what follows says whether they are enough.
+with_new_lists() {
     local log=$1
     shift
-    retry apt_get_once "$log" "$@"
+    apt_get "$log" update || say 'apt-get update failed; goes on with the lists that are there'
+    apt_get "$log" "$@"
 }
-apt_get_once() {
+
+# apt_get LOG ARGUMENTS...: apt without questions and without noise, unless it fails.
+apt_get() {
     local log=$1
     shift
     DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=900 -o Acquire::Retries=3 \
@@ -227,10 +231,9 @@ want_slurm() {
     rm -rf "$folder" "$incoming"
     mkdir -p "$folder" "$incoming"
     # The lists may be there, and may be old.
-    if (cd "$incoming" && apt_get "$log" download "${slurm_packages[@]}") ||
-        { apt_get "$log" update && (cd "$incoming" && apt_get "$log" download \
-            "${slurm_packages[@]}"); } &&
-        (set -e; for package in "$incoming"/*.deb; do dpkg-deb -x "$package" "$folder"; done); then
+    if (cd "$incoming" && { apt_get "$log" download "${slurm_packages[@]}" ||
+        retry with_new_lists "$log" download "${slurm_packages[@]}"; }) &&
+        (for package in "$incoming"/*.deb; do dpkg-deb -x "$package" "$folder" || exit; done); then
         printf '%s\n' "${slurm_packages[@]}" >"$folder/installed.txt"
     else
         say "goes on without Slurm; tests that need it skip"
@@ -279,7 +282,7 @@ need_wheel_tools() {
 tier=${1:-}
 build_packages=(gcc libc6-dev make)
 test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs
-    iproute2 nftables tmux valgrind)
+    iproute2 nftables procps tmux valgrind)
 
 # A browser for the page of `weft bench compare`: 350 MB, some 20 seconds where the network is fast.
 browser_packages=(chromium chromium-driver fonts-dejavu-core)

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The scripts of scripts/ where something comes in between: scripts/test.sh is ended while suites
-# run. In copies of the project that hold made-up programs and suites. Seconds.
+# run; the network fails while scripts/setup.sh fetches. In copies of the project that hold made-up
+# programs and suites. Seconds.
+# Usage: tests/scripts/run.sh [ended|network]
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 wanted=("$@")
 
-if is_wanted ended; then
-    # shellcheck source=tests/scripts/ended.sh
-    . tests/scripts/ended.sh
-fi
+for cases in ended network; do
+    # shellcheck source=/dev/null
+    is_wanted "$cases" && . "tests/scripts/$cases.sh"
+done
 summary
