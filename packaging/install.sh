@@ -9,6 +9,8 @@
 # the checkout has changed since.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# Others are to use what root installs, also where root's own files are private.
+umask 022
 
 say() { printf 'make %s: %s\n' "$action" "$*" >&2; }
 die() { say "$*"; exit 1; }

@@ -43,6 +43,11 @@ make_quietly install PREFIX="$prefix" && diff -r dist "$prefix" >"$work/differen
         find . -type f ! -name installed-files -printf '%m %p\n' | sort)" ]
 report $? 'make install copies dist/ with its modes, without a compiler'
 
+(umask 077 && make_quietly install PREFIX="$work/of-root") &&
+    find "$work/of-root" ! -perm -o=r -o -type d ! -perm -o=x >"$work/out" &&
+    [ ! -s "$work/out" ] && make_quietly uninstall PREFIX="$work/of-root"
+report $? 'under umask 077, too, others can read what is installed'
+
 wanted=$(sed -n 's/^[0-7]\{3\} *[^ ]* *\(.*[^/]\)$/\1/p' packaging/files.txt |
     sed "s/VERSION/$(basename "$prefix"/share/modulefiles/weft/*)/")
 [ -n "$wanted" ] && (cd "$prefix" && ls -d $wanted bin/weft share/man/man1/weft-run.1 \
