@@ -4,6 +4,8 @@
 # folder that is removed at the end (a suite with more to tidy sets a trap of its own and removes it
 # too).
 
+# Cases run as other users, too, who read what the suite has made.
+umask 022
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -192,8 +192,10 @@ def shell(connection):
     _, text = get(connection)
     request = json.loads(text)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # As sshd does it.
+    folder = FRESH["HOME"] if os.access(FRESH["HOME"], os.X_OK) else "/"
     child = subprocess.Popen(
-        ["/bin/sh", "-c", request["command"]], env={**FRESH, **request["kept"]}, cwd=FRESH["HOME"],
+        ["/bin/sh", "-c", request["command"]], env={**FRESH, **request["kept"]}, cwd=folder,
         start_new_session=True, **pipes
     )
     outputs = {child.stdout: OUTPUT, child.stderr: ERROR}
