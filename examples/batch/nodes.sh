@@ -42,15 +42,15 @@ if [ "$index" = "$main" ]; then
         sleep 0.2
     done
     # The main node's ranks come first, as rank 0 is where the command runs.
-    { cat "$folder/nodes/$main"; find "$folder/nodes" -type f ! -name "$main" | sort -V |
-        xargs cat; } >"$folder/hosts"
+    { cat "$folder/nodes/$main"; find "$folder/nodes" -type f ! -name "$main" -print0 |
+        sort -zV | xargs -0 cat; } >"$folder/hosts"
     exec "$@"
 fi
 
 address=$(own_address)
 host=${AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS:?Batch did not name the main node}
-announce="mkdir -p $folder/nodes && echo $address >$folder/nodes/$index.new &&
-    mv $folder/nodes/$index.new $folder/nodes/$index"
+announce="mkdir -p '$folder/nodes' && cd '$folder/nodes' && echo $address >$index.new &&
+    mv $index.new $index"
 "$sshd"
 until "$remote" -o StrictHostKeyChecking=accept-new -o ConnectTimeout=5 "$host" "$announce"; do
     if [ $SECONDS -ge "$patience" ]; then

@@ -115,14 +115,14 @@ nodes_meet() {
     printf '#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n' >"$work/shell"
     chmod +x "$work/shell"
     export AWS_BATCH_JOB_NUM_NODES=3 AWS_BATCH_JOB_MAIN_NODE_INDEX=2
-    export WEFT_BATCH_FOLDER=$work/batch WEFT_BATCH_SSHD=true WEFT_BATCH_SHELL=$work/shell
+    export WEFT_BATCH_FOLDER="$work/a folder" WEFT_BATCH_SSHD=true WEFT_BATCH_SHELL=$work/shell
     for index in 1 0; do
         AWS_BATCH_JOB_MAIN_NODE_PRIVATE_IPV4_ADDRESS=10.0.0.2 WEFT_BATCH_ADDRESS=10.0.0.$index \
             AWS_BATCH_JOB_NODE_INDEX=$index examples/batch/nodes.sh false &
         others+=($!)
     done
     WEFT_BATCH_ADDRESS=10.0.0.2 AWS_BATCH_JOB_NODE_INDEX=2 WEFT_BATCH_PATIENCE=100 \
-        examples/batch/nodes.sh cat "$work/batch/hosts" >"$work/hosts"
+        examples/batch/nodes.sh cat "$work/a folder/hosts" >"$work/hosts"
     local status=$?
     kill "${others[@]}"
     wait "${others[@]}" 2>/dev/null
