@@ -45,6 +45,21 @@ failing_before_init_ends_the_job() {
     done
 }
 
+# A rank that ends with 0 has not failed, and so the job goes on; but who waits hears why.
+who_is_missing_is_told() {
+    local mpi=$1 program runner said status
+    program=$(ends_program "$mpi") || return 1
+    "$WEFT" run -n 3 --mpi "$mpi" --timeout 100 -- "$program" before 0 >"$WORK/ends" 2>&1 &
+    runner=$!
+    wait_for 90 grep -q '^weft: rank . has ended with exit code 0' "$WORK/ends"
+    said=$?
+    signal_weft_run TERM
+    wait "$runner"
+    status=$?
+    cat "$WORK/ends"
+    [ "$said" = 0 ] && [ "$status" = 143 ] && [ "$(grep -c 'MPI_Init' "$WORK/ends")" = 1 ]
+}
+
 # ended_by SIGNAL CODE MPI HOW: the signal goes to weft run alone, once all ranks run.
 ended_by() {
     local name=$1 code=$2 mpi=$3 how=$4 runner status
@@ -113,6 +128,8 @@ ends_suite() {
         run_case "ends have their codes, $mpi" 200 ends_have_their_codes "$mpi"
         run_case "ends: a rank fails before MPI_Init, $mpi" 200 \
             failing_before_init_ends_the_job "$mpi"
+        [[ $mpi == *openmpi ]] || run_case "ends: a rank ends with 0 before MPI_Init, $mpi" 120 \
+            who_is_missing_is_told "$mpi"
         run_case "ends: Ctrl-C, $mpi" 60 ended_by INT 130 "$mpi" sleep
         run_case "ends: TERM, and the ranks ignore it, $mpi" 60 ended_by TERM 143 "$mpi" stubborn
         [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = openmpi ] || continue

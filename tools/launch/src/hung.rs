@@ -3,6 +3,8 @@
 //! waits for nobody knows what, or the others wait in MPI_Init for the one that will never come.
 //! Without `--timeout` the job would last for ever.
 //!
+//! A rank that ends with 0 has not failed, also where the others wait for it: that is only said.
+//!
 //! Called by `supervise.rs`; asks `rank_ledger.rs`. Debian's Open MPI 4.1.4 hangs in some jobs
 //! whose ranks fail in or before MPI_Init; that it has sent KILL by then was not seen. MPICH 5.0.2
 //! and Intel MPI 2021.18 do the second whenever a rank ends before MPI_Init: they let the others go
@@ -18,6 +20,7 @@ use weft_os::system_call;
 use crate::rank_ends::locked;
 use crate::rank_ledger::Ledger;
 use crate::signals;
+use crate::stderr::say;
 
 /// From one look to the next.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
@@ -34,16 +37,22 @@ enum Stuck {
     Launcher,
     /// Every rank of this host is in the same waiting for the launcher as before.
     Ranks(Vec<(u32, u64)>),
+    /// So is every rank that still runs, and this one has ended with 0: nobody has failed.
+    RanksWithout(u32, Vec<(u32, u64)>),
 }
 
 impl Stuck {
     fn now(launcher: u32, ledger: &Mutex<Ledger>) -> Option<Self> {
         // Looks at processes may last, and nobody hears meanwhile.
-        let (running, kills) = {
+        let (running, kills, first, first_well) = {
             let ledger = locked(ledger);
-            ledger.first?;
-            (ledger.running(), ledger.launcher_kills)
+            let kills = ledger.launcher_kills;
+            (ledger.running(), kills, ledger.first, ledger.first_well)
         };
+        if first.is_none() {
+            let waiting = waits_for_launcher(&running)?;
+            return Some(Self::RanksWithout(first_well?, waiting));
+        }
         // A rank may need long to give back its memory, or waits inside the kernel.
         let lives = |&rank: &u32| signals::lives(rank);
         if kills && !running.iter().any(lives) {
@@ -103,10 +112,12 @@ impl Seen {
     }
 }
 
-/// Looks at a job in which a rank has failed until its launcher ends or hangs; then tells it and
-/// returns. Blocks; for a thread of its own.
+/// Looks at a job in which a rank has ended until its launcher ends or hangs after a failure; then
+/// tells it and returns. Where no rank has failed it only says, once, for what the others wait.
+/// Blocks; for a thread of its own.
 pub(crate) fn watch(launcher: u32, ledger: &Mutex<Ledger>, tell: impl FnOnce()) {
     let mut seen = Seen::default();
+    let mut said = false;
     loop {
         std::thread::sleep(BETWEEN_LOOKS);
         if !signals::lives(launcher) {
@@ -115,11 +126,34 @@ pub(crate) fn watch(launcher: u32, ledger: &Mutex<Ledger>, tell: impl FnOnce()) 
         // A launcher may wait until somebody reads what the ranks have written.
         let is_read = takes_output(std::io::stdout()) && takes_output(std::io::stderr());
         let now = Stuck::now(launcher, ledger).filter(|_| is_read);
-        if seen.is_hung(now) {
-            tell();
-            return;
+        let without = match &now {
+            Some(Stuck::RanksWithout(rank, _)) => Some(*rank),
+            _ => None,
+        };
+        match (seen.is_hung(now), without) {
+            (false, _) => {}
+            (true, None) => {
+                tell();
+                return;
+            }
+            (true, Some(rank)) if !said => {
+                say_without(rank);
+                said = true;
+            }
+            (true, Some(_)) => {}
         }
     }
+}
+
+/// A program may have its reasons, as one that starts others by MPI_Comm_spawn and waits long for
+/// them. So the job goes on.
+fn say_without(rank: u32) {
+    say!(
+        "weft: rank {rank} has ended with exit code 0, and all ranks that still run have waited \
+         for {PATIENCE_SECONDS} seconds for what their launcher says, as ranks wait in MPI_Init \
+         until all have called it; if rank {rank} did not call MPI_Init, they wait for ever. Have \
+         every rank call it, or none; Ctrl-C and --timeout end the job"
+    );
 }
 
 /// Whether a stream takes more, or reports an error.

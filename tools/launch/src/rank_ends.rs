@@ -53,7 +53,7 @@ impl Listener {
         format!("{}:{}", self.name, self.secret)
     }
 
-    /// Starts to listen. `tell` is called with what is known when a rank is the first that failed.
+    /// Starts to listen. `tell` is called with what is known when the first rank has ended.
     ///
     /// # Errors
     /// When the thread cannot be started.

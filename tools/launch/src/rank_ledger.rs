@@ -87,12 +87,16 @@ pub struct Ledger {
     running: HashMap<u32, Rank>,
     /// The first rank that failed by itself.
     pub first: Option<Failure>,
+    /// The number of the first rank that ended with 0.
+    pub first_well: Option<u32>,
     /// Whether the launcher has sent KILL to a rank that had not ended: it ends the job.
     pub launcher_kills: bool,
+    /// Whether a rank has ended.
+    has_ended: bool,
 }
 
 impl Ledger {
-    /// Adds a word; answers whether it is the first failure.
+    /// Adds a word; answers whether the first rank has ended, in whatever way.
     pub fn hear(&mut self, word: Word) -> bool {
         match word {
             Word::Rank(process, number) => {
@@ -107,13 +111,15 @@ impl Ledger {
                 false
             }
             Word::Ended(process, status) => {
-                let ended = self.running.remove(&process);
-                let by_itself = ended.filter(|rank| failed_by_itself(rank.sent, status));
-                let is_first = by_itself.is_some() && self.first.is_none();
-                if let Some(Rank { number: rank, .. }) = by_itself.filter(|_| is_first) {
-                    self.first = Some(Failure { rank, status });
+                let Some(Rank { number: rank, sent }) = self.running.remove(&process) else {
+                    return false;
+                };
+                if status == 0 {
+                    self.first_well.get_or_insert(rank);
+                } else if failed_by_itself(sent, status) {
+                    self.first.get_or_insert(Failure { rank, status });
                 }
-                is_first
+                !std::mem::replace(&mut self.has_ended, true)
             }
         }
     }
@@ -185,6 +191,17 @@ mod tests {
         ledger.hear(Word::read("sent 70 9").unwrap());
         assert!(ledger.launcher_kills);
         assert_eq!(ledger.running(), [70]);
+    }
+
+    #[test]
+    fn the_first_rank_that_ends_is_told_once_and_the_first_that_ends_well_is_known() {
+        let mut ledger = Ledger::default();
+        let mut hear = |word: &str| ledger.hear(Word::read(word).unwrap());
+        assert!(!hear("rank 70 4") && !hear("rank 71 5") && !hear("rank 72 6"));
+        assert!(!hear("ended 5 0"), "that is no rank");
+        assert!(hear("ended 71 9"));
+        assert!(!hear("ended 70 0") && !hear("ended 72 0"));
+        assert_eq!(ledger.first_well, Some(4));
     }
 
     #[test]

@@ -165,7 +165,7 @@ pub fn run(
     })
 }
 
-/// Hears how the ranks of a launcher end; looks at the launcher once one has failed.
+/// Hears how the ranks of a launcher end; looks at the launcher once one has ended.
 fn listen(ranks: Listener, launcher: u32, events: Sender<Event>) -> io::Result<Ends> {
     let mut events = Some(events);
     ranks.listen(move |ledger| {
