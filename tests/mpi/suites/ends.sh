@@ -47,17 +47,17 @@ failing_before_init_ends_the_job() {
 
 # A rank that ends with 0 has not failed, and so the job goes on; but who waits hears why.
 who_is_missing_is_told() {
-    local mpi=$1 program runner said status
+    local mpi=$1 program runner said status told='^weft: rank . has ended with exit code 0'
     program=$(ends_program "$mpi") || return 1
     "$WEFT" run -n 3 --mpi "$mpi" --timeout 100 -- "$program" before 0 >"$WORK/ends" 2>&1 &
     runner=$!
-    wait_for 90 grep -q '^weft: rank . has ended with exit code 0' "$WORK/ends"
+    wait_for 90 grep -q "$told" "$WORK/ends"
     said=$?
     signal_weft_run TERM
     wait "$runner"
     status=$?
     cat "$WORK/ends"
-    [ "$said" = 0 ] && [ "$status" = 143 ] && [ "$(grep -c 'MPI_Init' "$WORK/ends")" = 1 ]
+    [ "$said" = 0 ] && [ "$status" = 143 ] && [ "$(grep -c "$told" "$WORK/ends")" = 1 ]
 }
 
 # ended_by SIGNAL CODE MPI HOW: the signal goes to weft run alone, once all ranks run.

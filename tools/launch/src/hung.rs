@@ -87,6 +87,11 @@ fn waiting(process: u32) -> Option<u64> {
         std::str::from_utf8(value).ok()?.parse().ok()
     };
     let descriptor: u64 = environment.split(|&byte| byte == 0).find_map(value)?;
+    // Behind MPI_Finalize the number is free for another file.
+    let file = std::fs::read_link(format!("/proc/{process}/fd/{descriptor}")).ok()?;
+    if !file.as_os_str().as_encoded_bytes().starts_with(b"socket:") {
+        return None;
+    }
     let thread = format!("/proc/{process}/task/{process}");
     let reads = system_call::read_descriptor(thread.as_ref()) == Some(descriptor);
     reads.then(|| signals::waits_of(thread.as_ref())).flatten()
@@ -165,7 +170,7 @@ fn takes_output(stream: impl AsFd) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     use nix::sys::signal::Signal;
 
@@ -194,11 +199,13 @@ mod tests {
         if !std::path::Path::new("/proc/self/syscall").exists() {
             return;
         }
-        let mut reader = std::process::Command::new("cat")
-            .env("PMI_FD", "0")
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let cat = |stdin: Stdio| {
+            let mut cat = Command::new("cat");
+            cat.env("PMI_FD", "0").stdin(stdin).spawn().unwrap()
+        };
+        let mut reader = cat(std::os::fd::OwnedFd::from(theirs).into());
+        let mut of_a_pipe = cat(Stdio::piped());
         assert_eq!(waits_for_launcher(&[]), None);
         let found = loop {
             if let Some(found) = waits_for_launcher(&[reader.id()]) {
@@ -208,8 +215,15 @@ mod tests {
         };
         assert_eq!(found[0].0, reader.id());
         assert_eq!(waits_for_launcher(&[reader.id(), std::process::id()]), None);
-        drop(reader.stdin.take());
+        let thread = format!("/proc/{0}/task/{0}", of_a_pipe.id());
+        while system_call::read_descriptor(thread.as_ref()) != Some(0) {
+            std::thread::yield_now();
+        }
+        assert_eq!(waits_for_launcher(&[of_a_pipe.id()]), None);
+        ours.shutdown(std::net::Shutdown::Both).unwrap();
         reader.wait().unwrap();
+        drop(of_a_pipe.stdin.take());
+        of_a_pipe.wait().unwrap();
     }
 
     fn ledger(words: &[&str]) -> Mutex<Ledger> {
@@ -257,7 +271,8 @@ mod tests {
         assert!(takes_output(&writer));
         while writer.write(&[0; 4096]).is_ok() {}
         assert!(!takes_output(&writer));
-        drop(reader);
+        // Not by dropping it: a child that another test begins may have it open until its exec.
+        reader.shutdown(std::net::Shutdown::Both).unwrap();
         assert!(takes_output(&writer), "an error comes at once");
     }
 }
