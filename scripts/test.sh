@@ -27,25 +27,58 @@ descendants() {
     done
 }
 
-# end_all: only where this script is interrupted are there any. Who starts others hears of it first
-# and starts no more; suites tidy up then. What goes on for longer than that may take is killed.
+# What this script starts has this in its environment, also where the process that started it is
+# gone.
+mark=RUN_BY_TEST_SH=$$-$RANDOM
+export "${mark?}"
+# Each once: a second signal may end a suite while it tidies up.
+under_way() {
+    {
+        descendants $$
+        (unset RUN_BY_TEST_SH && grep -lszx "$mark" /proc/[0-9]*/environ) | cut -d/ -f3
+    } | sort -u
+}
+
+# living ID...: those that go on. Who has ended may wait long for a parent that asks for its status.
+living() {
+    local id
+    for id; do
+        grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$id/status" && printf '%s\n' "$id"
+    done
+}
+
+# end_all: where this script is interrupted. Who starts others hears of it first and starts no more;
+# suites tidy up then. What goes on for longer than that may take is killed. A second signal comes
+# from whoever is impatient, or from make, which passes on the one that its group has had.
 end_all() {
-    local all pause
-    all=$(descendants $$)
+    local all left pause
+    trap '' HUP INT TERM
     # shellcheck disable=SC2086 # several numbers
-    if [ -n "$all" ] && kill $all; then
+    if [ "$is_done" = no ]; then
+        all=$(under_way)
+        kill $all
         for ((pause = 0; pause < 200; pause++)); do
-            kill -0 $all || break
+            left=$(living $all)
+            [ -n "$left" ] || break
             sleep 0.1
         done
-        kill -KILL $all
+        # With those that began while the others heard of it.
+        for ((pause = 0; pause < 5; pause++)); do
+            left=$(living $left $(under_way))
+            [ -n "$left" ] || break
+            kill -KILL $left
+        done
     fi 2>/dev/null
+    is_done=yes
     rm -rf "$log"
 }
+is_done=no
 trap end_all EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# By name, and not only through EXIT: a second signal that comes before the others are passed over
+# begins it anew.
+trap 'end_all; exit 129' HUP
+trap 'end_all; exit 130' INT
+trap 'end_all; exit 143' TERM
 
 # begin COMMAND...: in the background and in a process group of its own: what is in this one's group
 # gets Ctrl-C before this script can end it, or, in the background, passes over SIGINT also where a
@@ -139,6 +172,8 @@ scripts() { printf 'tests/%s/run.sh\n' "$@"; }
 lane() {
     local suite
     for suite; do
+        # Who kills a process group of ours reaches neither the lanes nor their suites.
+        kill -0 $$ 2>/dev/null || return
         measured "$log/ended-${suite//\//-}" "$suite" >"$log/${suite//\//-}"
     done
 }
@@ -181,6 +216,7 @@ if [ "$failed" != 0 ]; then
     sed -n 's/^test \(.*\) \.\.\. FAILED$/cargo test: \1/p' "$log/cargo"
     grep '^not ok' "$log"/tests-*-run.sh | sed "s,^$log/tests-,tests/,; s,-run.sh:not ok - ,: ,"
 fi
+is_done=yes
 mkdir -p report
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped" |
     tee report/test-summary.txt

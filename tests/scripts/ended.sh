@@ -50,16 +50,19 @@ all_run() {
 is_over() { [ ! -e "/proc/$1" ] || grep -q '^State:\s*Z' "/proc/$1/status"; }
 
 # ends_all SIGNAL CODE [GROUP]: the signal goes to the script alone, or as Ctrl-C sends it to the
-# whole group.
+# whole group; then once more. A shell cannot hear what was ignored where it began.
 ends_all() {
     local script code id
     make_copy
     set -m
-    (cd "$copy" && PATH=$copy/bin:$PATH TMPDIR=$copy/tmp exec scripts/test.sh) &
+    (cd "$copy" && PATH=$copy/bin:$PATH TMPDIR=$copy/tmp \
+        exec env --default-signal=HUP,INT,TERM scripts/test.sh) &
     script=$!
     set +m
-    wait_for 100 all_run || { kill -KILL -- "-$script"; return 1; }
+    wait_for 100 all_run || { kill "$script"; return 1; }
     kill -"$1" -- "${3:+-}$script"
+    kill -"$1" -- "${3:+-}$script" 2>/dev/null
+    wait_for 100 is_over "$script" || { kill -KILL "$script"; return 1; }
     wait "$script"
     code=$?
     [ "$code" = "$2" ] || { echo "exit code $code, not $2"; return 1; }
@@ -79,8 +82,9 @@ ended() {
     ends_all "$@"
     status=$?
     # shellcheck disable=SC2046 # numbers
-    kill $(cat "$copy"/*.processes) 2>/dev/null
+    [ "$status" = 0 ] || kill $(cat "$copy"/*.processes) 2>/dev/null
     return "$status"
 }
 check 'SIGTERM to scripts/test.sh ends all suites and what they started' ended TERM 143
 check 'Ctrl-C does, too' ended INT 130 group
+check 'a terminal that is closed does, too' ended HUP 129
