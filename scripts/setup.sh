@@ -25,12 +25,13 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 # retry COMMAND...: networks fail for a moment; three attempts with a growing pause.
+attempts=3
 retry() {
     local attempt
-    for attempt in 1 2 3; do
+    for ((attempt = 1; attempt <= attempts; attempt++)); do
         "$@" && return 0
-        say "attempt $attempt of 3 failed: $*"
-        [ "$attempt" = 3 ] || sleep $((attempt * 5))
+        say "attempt $attempt of $attempts failed: $*"
+        [ "$attempt" = "$attempts" ] || sleep $((attempt * 5))
     done
     return 1
 }
@@ -62,12 +63,15 @@ need_packages() {
     rm -f "$log"
 }
 
+wanted_attempts=3
 # want_packages PACKAGE...: installs those that are missing, where that can be done; tests that need
 # them skip otherwise.
 want_packages() {
     if command -v dpkg-query >/dev/null && [ "$(id -u)" = 0 ]; then
-        # In a subshell, since need_packages ends the script when it fails.
-        (need_packages "$@") || say "goes on without $*"
+        # In a subshell, since need_packages ends the script when it fails. Where some never came,
+        # others hardly will, and a network that answers nothing takes minutes for each attempt.
+        (attempts=$wanted_attempts && need_packages "$@") ||
+            { wanted_attempts=1 && say "goes on without $*"; }
     else
         say "some tests want these packages, and skip without them: $*"
     fi
