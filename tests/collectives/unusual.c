@@ -10,6 +10,9 @@
  * - across: calls that do not wait, on a session's communicator, are begun before MPI_Finalize or,
  *   on other ranks, after it, and end after it.
  * - deleted: the delete function of an attribute makes calls on the communicator that goes.
+ * - ended: an attribute of MPI_COMM_SELF is older than the first collective. Its delete function,
+ *   which MPI_Finalize calls, ends calls that do not wait, and makes new ones.
+ * - order: on some ranks such an attribute is older than the first collective, on others not.
  * - bottom: absolute addresses, with MPI_BOTTOM.
  * - nowhere: there is no place for a request.
  * - freed: with MPI_THREAD_MULTIPLE, communicators are freed while messages are under way there.
@@ -160,6 +163,55 @@ static void deleted(void) {
     }
     if (count != 20) fail("a delete function", count);
     MPI_Comm_free_keyval(&key);
+}
+
+static void on_finalize(MPI_Comm_delete_attr_function *act) {
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, act, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    MPI_Comm_free_keyval(&key);
+}
+
+enum { UNDER_WAY = 3 };
+static int sums[UNDER_WAY];
+static MPI_Request under_way[UNDER_WAY];
+static int acts;
+
+static int end_all(MPI_Comm communicator, int key, void *value, void *state) {
+    (void)communicator, (void)key, (void)value, (void)state;
+    MPI_Waitall(UNDER_WAY, under_way, MPI_STATUSES_IGNORE);
+    for (int at = 0; at < UNDER_WAY; at++)
+        if (sums[at] != ranks) fail("a sum that MPI_Finalize waits for", sums[at]);
+    use(MPI_COMM_WORLD);
+    acts++;
+    return MPI_SUCCESS;
+}
+
+static void ended(void) {
+    static const int one = 1;
+    begin(MPI_THREAD_SINGLE);
+    on_finalize(end_all);
+    use(MPI_COMM_WORLD);
+    for (int at = 0; at < UNDER_WAY; at++)
+        MPI_Iallreduce(&one, &sums[at], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &under_way[at]);
+    MPI_Finalize();
+    if (acts != 1) fail("functions of MPI_Finalize", acts);
+}
+
+static int use_all(MPI_Comm communicator, int key, void *value, void *state) {
+    (void)communicator, (void)key, (void)value, (void)state;
+    use(MPI_COMM_WORLD);
+    acts++;
+    return MPI_SUCCESS;
+}
+
+static void order(void) {
+    begin(MPI_THREAD_SINGLE);
+    if (rank == 0) on_finalize(use_all);
+    use(MPI_COMM_WORLD);
+    if (rank != 0) on_finalize(use_all);
+    MPI_Finalize();
+    if (acts != 1) fail("functions of MPI_Finalize", acts);
 }
 
 /* A block of two ints with a hole, whose address is in the type. */
@@ -320,6 +372,8 @@ int main(int argc, char **argv) {
     int is_over = 0;
     if (!strcmp(what, "environment")) environment();
     if (!strcmp(what, "deleted")) deleted();
+    if (!strcmp(what, "ended")) ended();
+    if (!strcmp(what, "order")) order();
     if (!strcmp(what, "bottom")) bottom();
     if (!strcmp(what, "nowhere")) nowhere();
     if (!strcmp(what, "freed")) freed();

@@ -212,6 +212,18 @@ fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
     Some(made)
 }
 
+/// MPI_Init or MPI_Init_thread has answered. Attributes of MPI_COMM_SELF go at MPI_Finalize, the
+/// oldest last (11.2.4), so ours goes behind all of the program's: on every rank their functions
+/// make calls as before, and end calls that are under way.
+pub fn note_begin(code: c_int) -> c_int {
+    if code == 0
+        && let Some(mpi) = mpi::of_this_process()
+    {
+        KEY.get_or_init(|| make_key(mpi));
+    }
+    code
+}
+
 /// Makes the key, and sees to the end.
 fn make_key(mpi: &'static Mpi) -> Option<c_int> {
     let (mut key, mut has_ended, nothing) = (0, 0, std::ptr::null_mut());

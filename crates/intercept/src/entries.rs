@@ -64,12 +64,17 @@ where
     }
 }
 
-/// One function: its name, the type of its counts, its arguments, and how it is served.
+/// One function: its name, the type of its counts, its arguments, and how it is served; what it
+/// answers where there is none behind this library; and what to do once that one has answered.
 macro_rules! entry {
     ($name:ident, $count:ty, ($($argument:ident: $kind:ty),*) => $served:expr) => {
         entry!($name, $count, ($($argument: $kind),*) => $served, or NO_MPI);
     };
     ($name:ident, $count:ty, ($($argument:ident: $kind:ty),*) => $served:expr, or $other:expr) => {
+        entry!($name, $count, ($($argument: $kind),*) => $served, or $other, then |code| code);
+    };
+    ($name:ident, $count:ty, ($($argument:ident: $kind:ty),*) => $served:expr, or $other:expr,
+        then $then:expr) => {
         #[allow(non_snake_case, reason = "the standard's name")]
         mod $name {
             use super::*;
@@ -104,7 +109,7 @@ macro_rules! entry {
             #[unsafe(export_name = concat!("P", stringify!($name)))]
             unsafe extern "C" fn carry_out($($argument: $kind),*) -> c_int {
                 // SAFETY: the caller keeps the standard's promises about its arguments.
-                #[allow(unused_unsafe, reason = "MPI_Session_init is only noted")]
+                #[allow(unused_unsafe, reason = "some are only noted")]
                 if let Some(code) = unsafe { $served } {
                     return code;
                 }
@@ -114,9 +119,10 @@ macro_rules! entry {
                     return unsafe { $other };
                 };
                 // SAFETY: as in the function above.
-                unsafe {
+                let code = unsafe {
                     std::mem::transmute::<*mut c_void, Function>(next.as_ptr())($($argument),*)
-                }
+                };
+                $then(code)
             }
         }
     };
@@ -281,6 +287,10 @@ both!(MPI_Ialltoall, MPI_Ialltoall_c,
     nonblocking::all_to_all(communicator, Data::new(send, send_count, send_kind),
         Data::new(receive, count, kind), request));
 
+entry!(MPI_Init, c_int, (count: Target, arguments: Target) => None, or NO_MPI,
+    then communicators::note_begin);
+entry!(MPI_Init_thread, c_int, (count: Target, arguments: Target, level: c_int, given: Target) =>
+    None, or NO_MPI, then communicators::note_begin);
 entry!(MPI_Comm_free, c_int, (communicator: Target) =>
     communicators::free(communicator, NEXT.mpis()));
 entry!(MPI_Comm_disconnect, c_int, (communicator: Target) =>
