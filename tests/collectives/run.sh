@@ -228,6 +228,7 @@ unusual_cases() {
     openmpi) echo early late across ;;
     mpich) echo early late later across ;;
     intel) echo late across nowhere ;;
+    debian-openmpi) echo spoilt ;;
     esac
 }
 

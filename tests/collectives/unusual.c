@@ -16,6 +16,7 @@
  * - bottom: absolute addresses, with MPI_BOTTOM.
  * - nowhere: there is no place for a request.
  * - freed: with MPI_THREAD_MULTIPLE, communicators are freed while messages are under way there.
+ * - spoilt: the MPI cannot pack what the root gives.
  * - refused: arguments that the MPI refuses, on a communicator that is served.
  * - below: the first rank of an exscan, whose result is none, has nowhere for it.
  *
@@ -335,6 +336,29 @@ static void refused(void) {
     MPI_Comm_free(&own);
 }
 
+/* Only Open MPI 4.1 says so: the others crash, in MPI_Pack as in their own MPI_Bcast. The root's
+ * second call is the one that the others wait for. */
+static void spoilt(void) {
+    int data[5] = {0};
+    MPI_Comm own;
+    MPI_Errhandler handler;
+    MPI_Datatype type;
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_set_errhandler(own, handler);
+    MPI_Type_vector(3, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    use(own);
+    if (rank == 0) class_of("nothing to pack", MPI_Bcast(NULL, 1, type, 0, own));
+    data[0] = rank ? -1 : 7;
+    MPI_Bcast(data, 1, type, 0, own);
+    if (data[0] != 7) fail("a broadcast behind one that failed", data[0]);
+    MPI_Type_free(&type);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&own);
+}
+
 /* The calls of `use` come first, so that these are served; some MPIs refuse them. */
 static void below(void) {
     begin(MPI_THREAD_SINGLE);
@@ -381,6 +405,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "nowhere")) nowhere();
     if (!strcmp(what, "freed")) freed();
     if (!strcmp(what, "refused")) refused();
+    if (!strcmp(what, "spoilt")) spoilt();
     if (!strcmp(what, "below")) below();
 #ifdef HAS_SESSIONS
     if (!strcmp(what, "early")) early();

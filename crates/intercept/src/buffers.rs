@@ -271,7 +271,7 @@ impl Checked {
     /// The bytes, to be read.
     ///
     /// # Errors
-    /// [`Stop::Code`].
+    /// [`Stop::Unheard`]; [`Stop::Code`] if the MPI gives no type.
     ///
     /// # Safety
     /// The address must be readable as count and datatype say.
@@ -288,7 +288,7 @@ impl Checked {
     /// Packs them to the beginning of `room`, which has that many bytes or more.
     ///
     /// # Errors
-    /// [`Stop::Code`].
+    /// [`Stop::Unheard`]; [`Stop::Code`] if the MPI gives no type.
     ///
     /// # Safety
     /// As [`Self::read`].
@@ -312,10 +312,10 @@ impl Checked {
     /// MPI_BOTTOM, which is a null pointer there.
     fn as_it_may_be_packed(&self, mpi: &Mpi, act: impl FnOnce(Self) -> c_int) -> Result<(), Stop> {
         if !self.address.is_null() || self.count <= 1 {
-            return succeeded(act(*self));
+            return is_packed(act(*self));
         }
         let (data, mut made) = self.of_new_type(mpi)?;
-        let outcome = succeeded(act(data));
+        let outcome = is_packed(act(data));
         // SAFETY: our own type, freed once.
         unsafe { (mpi.functions.type_free)(&mut made) };
         outcome
@@ -336,7 +336,7 @@ impl Checked {
     /// Puts the bytes that were written into the room where they belong.
     ///
     /// # Errors
-    /// [`Stop::Code`].
+    /// [`Stop::Unheard`]; [`Stop::Code`] if the MPI gives no type.
     ///
     /// # Safety
     /// As [`Self::room`].
@@ -351,7 +351,7 @@ impl Checked {
     /// Unpacks them from the beginning of `packed`.
     ///
     /// # Errors
-    /// [`Stop::Code`].
+    /// [`Stop::Unheard`]; [`Stop::Code`] if the MPI gives no type.
     ///
     /// # Safety
     /// As [`Self::room`].
@@ -369,6 +369,14 @@ impl Checked {
                 mpi.quiet(),
             )
         })
+    }
+}
+
+/// What the MPI says of data on its communicator that returns errors.
+fn is_packed(code: c_int) -> Result<(), Stop> {
+    match code {
+        0 => Ok(()),
+        code => Err(Stop::Unheard(code)),
     }
 }
 

@@ -154,6 +154,10 @@ fn with_state(
         Err(Stop::Left) => None,
         Err(Stop::Code(code)) => Some(code),
         Err(Stop::Fault(fault)) => Some(fail(mpi, handle, fault, ended)),
+        Err(Stop::Unheard(code)) => {
+            mpi.call_error_handler(handle, code);
+            Some(code)
+        }
     }
 }
 
@@ -338,7 +342,6 @@ fn fail(mpi: &Mpi, handle: Handle, fault: Fault, ended: Option<usize>) -> c_int 
         Some(rank) => say(&format!("rank {rank} of a communicator has ended: {fault}")),
         None => say(&fault.to_string()),
     }
-    // SAFETY: the program's communicator.
-    unsafe { (mpi.functions.call_error_handler)(handle, code) };
+    mpi.call_error_handler(handle, code);
     code
 }

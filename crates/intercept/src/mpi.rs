@@ -132,6 +132,12 @@ impl Mpi {
         self.abi.handle(passed)
     }
 
+    /// Calls the error handler of a communicator that is there.
+    pub fn call_error_handler(&self, communicator: Handle, code: c_int) {
+        // SAFETY: the standard's function, of which the handler is the program's.
+        unsafe { (self.functions.call_error_handler)(communicator, code) };
+    }
+
     /// A communicator of this process alone, on which the MPI returns errors: no error handler of
     /// the program's hears of what this library asks. MPI_COMM_SELF if the MPI
     /// makes none. Not duplicated from that, which would copy the program's attributes. Made once,

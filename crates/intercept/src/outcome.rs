@@ -14,8 +14,10 @@ use crate::mpi::Mpi;
 pub enum Stop {
     /// The MPI carries it out, on all ranks.
     Left,
-    /// The MPI refused to pack or unpack data, with this error.
+    /// The MPI has failed with this error, which an error handler has heard of.
     Code(c_int),
+    /// The MPI refused to pack or unpack data, and no error handler has heard of it.
+    Unheard(c_int),
     /// The ranks' meeting failed.
     Fault(Fault),
 }

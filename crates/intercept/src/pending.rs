@@ -274,7 +274,7 @@ impl Begun {
             (Ok(()), None) => 0,
             // SAFETY: the program's promise about its buffer lasts until it has heard of the end.
             (Ok(()), Some((data, bytes))) => match unsafe { data.written(mpi, bytes) } {
-                Err(Stop::Code(code)) => code,
+                Err(Stop::Code(code) | Stop::Unheard(code)) => code,
                 _ => 0,
             },
             (Err(fault), _) => code_of(mpi, fault),
