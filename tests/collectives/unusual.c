@@ -10,6 +10,8 @@
  * - across: calls that do not wait, on a session's communicator, are begun before MPI_Finalize or,
  *   on other ranks, after it, and end after it.
  * - deleted: the delete function of an attribute makes calls on the communicator that goes.
+ * - deferred: on one rank the communicator goes later, when its last message has come.
+ * - vetoed: a delete function keeps a communicator whose call is under way.
  * - ended: an attribute of MPI_COMM_SELF is older than the first collective. Its delete function,
  *   which MPI_Finalize calls, ends calls that do not wait, and makes new ones.
  * - order: on some ranks such an attribute is older than the first collective, on others not.
@@ -166,6 +168,45 @@ static void deleted(void) {
     MPI_Comm_free_keyval(&key);
 }
 
+/* Fewer calls than ranks agree after, since only some are in MPI_Comm_free
+ * (docs/collectives.md, clause 7). */
+static int make_few_calls(MPI_Comm communicator, int key, void *value, void *state) {
+    int one = 1, sum = -1;
+    (void)key, (void)value;
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, communicator);
+        if (sum != ranks) fail("a sum in a delete function", sum);
+    }
+    ++*(int *)state;
+    return MPI_SUCCESS;
+}
+
+/* MPICH deletes the attributes with the communicator, on the first rank in MPI_Wait. The next one
+ * may have the same handle there. */
+static void deferred(void) {
+    int key, count = 0;
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, make_few_calls, &key, &count);
+    for (int turn = 0; turn < 6; turn++) {
+        MPI_Comm copy, half;
+        MPI_Request request;
+        int taken = -1;
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Comm_set_attr(copy, key, NULL);
+        use(copy);
+        if (rank == 0) MPI_Irecv(&taken, 1, MPI_INT, 1, 3, copy, &request);
+        if (rank == 1) MPI_Send(&turn, 1, MPI_INT, 0, 3, copy);
+        MPI_Comm_free(&copy);
+        if (rank == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank == 0 && taken != turn) fail("a message", taken);
+        MPI_Comm_split(MPI_COMM_WORLD, turn % 2 && rank == 0, 0, &half);
+        use(half);
+        MPI_Comm_free(&half);
+    }
+    if (count != 6) fail("a delete function", count);
+    MPI_Comm_free_keyval(&key);
+}
+
 static void on_finalize(MPI_Comm_delete_attr_function *act) {
     int key;
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, act, &key, NULL);
@@ -299,6 +340,38 @@ static int class_of(const char *what, int code) {
     return class;
 }
 
+static int keep(MPI_Comm communicator, int key, void *value, void *state) {
+    (void)communicator, (void)key, (void)value;
+    return ++*(int *)state == 1 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* Different calls, so the request fails: the handler of the communicator hears, which is there
+ * still. */
+static void vetoed(void) {
+    int key, count = 0, one = 1, all, was_heard;
+    MPI_Comm own;
+    MPI_Errhandler handler;
+    MPI_Request request;
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_set_errhandler(own, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    use(own);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, keep, &key, &count);
+    MPI_Comm_set_attr(own, key, NULL);
+    if (rank == 0) MPI_Ibarrier(own, &request);
+    else MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, own, &request);
+    if (MPI_Comm_free(&own) == MPI_SUCCESS || count != 1) fail("a delete function", count);
+    was_heard = heard;
+    if (MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS) fail("different calls", 0);
+    if (heard != was_heard + 1) fail("what the handler heard", heard - was_heard);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free_keyval(&key);
+}
+
 #define REFUSED(name, ...)                                                                         \
     do {                                                                                           \
         int class = class_of(#name, MPI_##name(__VA_ARGS__));                                      \
@@ -399,6 +472,8 @@ int main(int argc, char **argv) {
     int is_over = 0;
     if (!strcmp(what, "environment")) environment();
     if (!strcmp(what, "deleted")) deleted();
+    if (!strcmp(what, "deferred")) deferred();
+    if (!strcmp(what, "vetoed")) vetoed();
     if (!strcmp(what, "ended")) ended();
     if (!strcmp(what, "order")) order();
     if (!strcmp(what, "bottom")) bottom();

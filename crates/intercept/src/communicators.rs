@@ -25,6 +25,7 @@ use crate::leaders;
 use crate::mpi::{self, Mpi};
 use crate::outcome::{Outcome, Stop, code_of, say};
 use crate::published::{self, Slot};
+use crate::request_communicator::RequestCommunicator;
 use crate::served::Served;
 
 /// Calls of a communicator before its ranks agree. Chosen: an agreement takes as long as some tens
@@ -153,11 +154,11 @@ fn with_state(
         Ok(()) => Some(0),
         Err(Stop::Left) => None,
         Err(Stop::Code(code)) => Some(code),
-        Err(Stop::Fault(fault)) => Some(fail(mpi, handle, fault, ended)),
         Err(Stop::Unheard(code)) => {
             mpi.call_error_handler(handle, code);
             Some(code)
         }
+        Err(Stop::Fault(fault)) => Some(fail(mpi, handle, fault, ended)),
     }
 }
 
@@ -167,6 +168,9 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
     let State::New(calls) = state else {
         return;
     };
+    if !is_followed(mpi, handle) {
+        *calls = 0;
+    }
     *calls += 1;
     if *calls < CALLS_BEFORE && handle != mpi.communicators.world {
         return;
@@ -176,6 +180,25 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
         Some(Agreed::Across(across)) => State::Across(across),
         None => State::Left,
     };
+}
+
+/// Whether the communicator has our attribute, which it gets here if not. MPICH may free one as its
+/// last operation ends. A function of the program's may then make calls on it once ours was called,
+/// and an attribute that is set there is lost: what is known belongs to a communicator of before.
+fn is_followed(mpi: &Mpi, handle: Handle) -> bool {
+    let Some(key) = KEY.get().copied().flatten() else {
+        return true;
+    };
+    let (mut value, mut flag, nothing) = (0usize, 0, std::ptr::null_mut());
+    let place = std::ptr::from_mut(&mut value).cast();
+    // SAFETY: the program's communicator, a key of this MPI, and places of ours.
+    unsafe {
+        if (mpi.functions.get_attribute)(handle, key, place, &mut flag) != 0 || flag != 0 {
+            return true;
+        }
+        (mpi.functions.set_attribute)(handle, key, nothing);
+    }
+    false
 }
 
 fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -290,16 +313,22 @@ pub unsafe fn free(place: *mut c_void, next: Option<NonNull<c_void>>) -> Option<
         return None;
     }
     GOING.with_borrow_mut(|all| all.push(handle));
-    forget(mpi, handle);
+    let requests = forget(mpi, handle);
     leaders::free_gone(mpi);
     // SAFETY: functions of those names have this type; the caller's promise.
     let code = unsafe { mem::transmute::<*mut c_void, Free>(next.as_ptr())(place) };
     GOING.with_borrow_mut(Vec::pop);
+    if code != 0 {
+        // A delete function of the program's may refuse it.
+        requests.iter().for_each(|one| one.note_kept());
+    }
     Some(code)
 }
 
 /// Nothing is known of a communicator any more; of none if it is MPI_COMM_SELF, since the MPI ends.
-fn forget(mpi: &Mpi, handle: Handle) {
+/// Answers those that may have calls under way.
+fn forget(mpi: &Mpi, handle: Handle) -> Vec<Arc<RequestCommunicator>> {
+    let mut requests = Vec::new();
     let is_end = handle == mpi.communicators.own;
     if is_end {
         driver::stop();
@@ -325,6 +354,7 @@ fn forget(mpi: &Mpi, handle: Handle) {
             && let Some(pending) = &served.pending
         {
             pending.communicator.note_freed();
+            requests.push(Arc::clone(&pending.communicator));
         }
         if let (State::Across(across), false) = (state, is_end)
             && let Some(leaders) = across.leaders
@@ -332,6 +362,7 @@ fn forget(mpi: &Mpi, handle: Handle) {
             leaders.leave();
         }
     }
+    requests
 }
 
 /// A call that cannot be carried on: the communicator's error handler decides.

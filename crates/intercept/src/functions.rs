@@ -72,6 +72,8 @@ functions! {
         fn(CopyAttribute, DeleteAttribute, *mut c_int, *mut c_void);
     /// MPI_Comm_set_attr.
     set_attribute = c"PMPI_Comm_set_attr": fn(Handle, c_int, *mut c_void);
+    /// MPI_Comm_get_attr.
+    get_attribute = c"PMPI_Comm_get_attr": fn(Handle, c_int, *mut c_void, *mut c_int);
     /// MPI_Comm_call_errhandler.
     call_error_handler = c"PMPI_Comm_call_errhandler": fn(Handle, c_int);
     /// MPI_Comm_set_errhandler.

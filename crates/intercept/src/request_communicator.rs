@@ -4,7 +4,7 @@
 //! communicators says when it is freed, pending when a call has failed. Source: MPI 4.1, 9.3 (error
 //! handling) and 7.4.3 (freed communicators).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_mpi_abi::Abi;
 
@@ -15,7 +15,7 @@ use crate::mpi::Mpi;
 #[derive(Debug)]
 pub struct RequestCommunicator {
     communicator: Handle,
-    is_freed: OnceLock<()>,
+    is_freed: Mutex<bool>,
 }
 
 impl RequestCommunicator {
@@ -23,13 +23,22 @@ impl RequestCommunicator {
     pub fn new(communicator: Handle) -> Arc<Self> {
         Arc::new(Self {
             communicator,
-            is_freed: OnceLock::new(),
+            is_freed: Mutex::new(false),
         })
     }
 
     /// From now on its handle may be another's.
     pub fn note_freed(&self) {
-        self.is_freed.get_or_init(|| ());
+        *self.is_freed() = true;
+    }
+
+    /// The MPI has not freed it after all.
+    pub fn note_kept(&self) {
+        *self.is_freed() = false;
+    }
+
+    fn is_freed(&self) -> MutexGuard<'_, bool> {
+        self.is_freed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls the program's error handler for a request that failed: the communicator's, or
@@ -38,14 +47,12 @@ impl RequestCommunicator {
     /// MPI_COMM_SELF. Open MPI is told by its interface, so its program hears once.
     pub fn report_failure(&self, mpi: &Mpi, code: i32) {
         let world = mpi.communicators.world;
-        let hears = match self.is_freed.get() {
-            None => self.communicator,
-            Some(()) => world,
-        };
+        // No longer locked while the handler is called.
+        let is_freed = *self.is_freed();
+        let hears = if is_freed { world } else { self.communicator };
         if hears == world && mpi.abi == Abi::OpenMpi {
             return;
         }
-        // SAFETY: a communicator that is there.
-        unsafe { (mpi.functions.call_error_handler)(hears, code) };
+        mpi.call_error_handler(hears, code);
     }
 }
