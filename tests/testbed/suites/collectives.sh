@@ -33,6 +33,14 @@ random_between() {
     return $status
 }
 
+# What few programs do (unusual.c), on communicators whose leaders have one of their own.
+unusual_between() {
+    local mpi=$1 list=$2 case=$3 program
+    program=$(program_for "$mpi" "$ROOT/tests/collectives/unusual.c") || return
+    between "$list" 60 "$mpi" "$program" "$case" | tee "$WORK/unusual" || return
+    grep -q '^all is well$' "$WORK/unusual" && some_are_served && nothing_is_left_on_hosts
+}
+
 # The last rank of all is killed in the call when all but the first wait in it, directly or through
 # their leaders (killed.c). The launcher then ends the others.
 killed_between() {
@@ -64,6 +72,8 @@ collectives_suite() {
             random_between "$mpi" a0:2,b1:2,a2:2,b3:2
         run_case "collectives: random calls on 3 hosts with 1, 3 and 2 ranks, $mpi" 120 \
             random_between "$mpi" a0:1,b1:3,a2:2
+        run_case "collectives: communicators are freed between hosts, $mpi" 70 \
+            unusual_between "$mpi" a0:2,b1:2 freed
     done
     mpi_is_here mpich 'collectives: killed ranks between hosts, mpich' ||
         { remove_testbeds; return; }
