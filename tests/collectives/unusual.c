@@ -14,6 +14,7 @@
  * - vetoed: a delete function keeps a communicator whose call is under way.
  * - ended: an attribute of MPI_COMM_SELF is older than the first collective. Its delete function,
  *   which MPI_Finalize calls, ends calls that do not wait, and makes new ones.
+ * - exit: a function of exit(3) makes calls, frees a communicator and ends the MPI.
  * - order: on some ranks such an attribute is older than the first collective, on others not.
  * - bottom: absolute addresses, with MPI_BOTTOM.
  * - nowhere: there is no place for a request.
@@ -238,6 +239,24 @@ static void ended(void) {
         MPI_Iallreduce(&one, &sums[at], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &under_way[at]);
     MPI_Finalize();
     if (acts != 1) fail("functions of MPI_Finalize", acts);
+}
+
+static MPI_Comm for_exit;
+
+static void act_at_exit(void) {
+    use(for_exit);
+    MPI_Comm_free(&for_exit);
+    MPI_Finalize();
+    if (rank == 0) printf("all is well\n");
+}
+
+/* The values of this thread go before such a function runs. */
+static void at_exit(void) {
+    begin(MPI_THREAD_SINGLE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &for_exit);
+    use(MPI_COMM_WORLD);
+    if (atexit(act_at_exit)) fail("atexit", 1);
+    exit(0);
 }
 
 static int use_all(MPI_Comm communicator, int key, void *value, void *state) {
@@ -475,6 +494,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "deferred")) deferred();
     if (!strcmp(what, "vetoed")) vetoed();
     if (!strcmp(what, "ended")) ended();
+    if (!strcmp(what, "exit")) at_exit();
     if (!strcmp(what, "order")) order();
     if (!strcmp(what, "bottom")) bottom();
     if (!strcmp(what, "nowhere")) nowhere();

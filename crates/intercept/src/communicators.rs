@@ -9,7 +9,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
@@ -61,8 +61,11 @@ static EARLIER: Mutex<Calls> = Mutex::new(Calls::NONE);
 thread_local! {
     /// Communicators that the program is freeing in this thread: a function of its own, which the
     /// MPI calls when an attribute goes, may still make calls on them, which are the MPI's. Another
-    /// thread may have the handle for a new communicator before this one is back.
-    static GOING: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+    /// thread may have the handle for a new communicator before this one is back. Never dropped: a
+    /// program may free communicators in functions of exit(3), which run after a thread's values
+    /// have gone.
+    static GOING: RefCell<ManuallyDrop<Vec<Handle>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// By handle. Few, and looked through.
@@ -317,7 +320,11 @@ pub unsafe fn free(place: *mut c_void, next: Option<NonNull<c_void>>) -> Option<
     leaders::free_gone(mpi);
     // SAFETY: functions of those names have this type; the caller's promise.
     let code = unsafe { mem::transmute::<*mut c_void, Free>(next.as_ptr())(place) };
-    GOING.with_borrow_mut(Vec::pop);
+    GOING.with_borrow_mut(|all| {
+        all.pop();
+        // An empty one has no memory that a thread would leave behind.
+        all.shrink_to_fit();
+    });
     if code != 0 {
         // A delete function of the program's may refuse it.
         requests.iter().for_each(|one| one.note_kept());
