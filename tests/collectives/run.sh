@@ -226,7 +226,7 @@ unusual() {
 # one whose session is there before MPI_Init. Only Intel MPI answers with an error where there is no
 # place for a request.
 unusual_cases() {
-    echo environment freed refused below deleted deferred vetoed ended exit order bottom
+    echo environment freed refused below deleted deferred vetoed vetoed_once ended exit order bottom
     case $1 in
     openmpi) echo early late across ;;
     mpich) echo early late later across ;;

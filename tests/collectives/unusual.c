@@ -12,6 +12,7 @@
  * - deleted: the delete function of an attribute makes calls on the communicator that goes.
  * - deferred: on one rank the communicator goes later, when its last message has come.
  * - vetoed: a delete function keeps a communicator whose call is under way.
+ * - vetoed_once: it does so only the first time that the program frees it.
  * - ended: an attribute of MPI_COMM_SELF is older than the first collective. Its delete function,
  *   which MPI_Finalize calls, ends calls that do not wait, and makes new ones.
  * - exit: a function of exit(3) makes calls, frees a communicator and ends the MPI.
@@ -391,6 +392,52 @@ static void vetoed(void) {
     MPI_Comm_free_keyval(&key);
 }
 
+static int strangers;
+
+static void hear_strange(MPI_Comm *communicator, int *code, ...) {
+    (void)communicator, (void)code;
+    strangers++;
+}
+
+/* The call fails when the communicator is gone, and its handle may be another's. */
+static void vetoed_once(void) {
+    int key, count = 0, one = 1, all, is_last;
+    MPI_Comm own, other;
+    MPI_Errhandler handler, strange;
+    MPI_Request request;
+    begin(MPI_THREAD_SINGLE);
+    is_last = rank == ranks - 1;
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_create_errhandler(hear_strange, &strange);
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    use(own);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, keep, &key, &count);
+    MPI_Comm_set_attr(own, key, NULL);
+    /* Nothing can fail before the others have freed it. */
+    for (int from = 0; is_last && from < ranks - 1; from++)
+        MPI_Recv(NULL, 0, MPI_INT, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (is_last) MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, own, &request);
+    else MPI_Ibarrier(own, &request);
+    if (MPI_Comm_free(&own) == MPI_SUCCESS || count != 1) fail("a delete function", count);
+    /* MPICH does not call the function again. */
+    if (MPI_Comm_free(&own) != MPI_SUCCESS) fail("the second time", count);
+    MPI_Comm_dup(MPI_COMM_SELF, &other);
+    MPI_Comm_set_errhandler(other, strange);
+    heard = 0;
+    if (!is_last) MPI_Send(NULL, 0, MPI_INT, ranks - 1, 3, MPI_COMM_WORLD);
+    if (MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS) fail("different calls", 0);
+    if (!is_last && !heard) fail("MPI_COMM_WORLD's handler did not hear", heard);
+    if (strangers) fail("what another's handler heard", strangers);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_free(&other);
+    MPI_Errhandler_free(&handler);
+    MPI_Errhandler_free(&strange);
+    MPI_Comm_free_keyval(&key);
+}
+
 #define REFUSED(name, ...)                                                                         \
     do {                                                                                           \
         int class = class_of(#name, MPI_##name(__VA_ARGS__));                                      \
@@ -493,6 +540,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "deleted")) deleted();
     if (!strcmp(what, "deferred")) deferred();
     if (!strcmp(what, "vetoed")) vetoed();
+    if (!strcmp(what, "vetoed_once")) vetoed_once();
     if (!strcmp(what, "ended")) ended();
     if (!strcmp(what, "exit")) at_exit();
     if (!strcmp(what, "order")) order();

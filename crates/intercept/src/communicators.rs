@@ -171,7 +171,9 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
     let State::New(calls) = state else {
         return;
     };
-    if !is_followed(mpi, handle) {
+    if let Some(key) = KEY.get().copied().flatten()
+        && follow(mpi, handle, key) == Some(true)
+    {
         *calls = 0;
     }
     *calls += 1;
@@ -185,23 +187,24 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
     };
 }
 
-/// Whether the communicator has our attribute, which it gets here if not. MPICH may free one as its
-/// last operation ends. A function of the program's may then make calls on it once ours was called,
-/// and an attribute that is set there is lost: what is known belongs to a communicator of before.
-fn is_followed(mpi: &Mpi, handle: Handle) -> bool {
-    let Some(key) = KEY.get().copied().flatten() else {
-        return true;
-    };
+/// Sees to it that the communicator has our attribute; whether it had none. `None` if it is no
+/// communicator. MPICH may free one as its last operation ends. A function of the program's may
+/// then make calls on it once ours was called, and an attribute that is set there is lost: what is
+/// known belongs to a communicator of before. One that a delete function has kept may have ours
+/// still: to set it again would be to delete it.
+fn follow(mpi: &Mpi, handle: Handle, key: c_int) -> Option<bool> {
     let (mut value, mut flag, nothing) = (0usize, 0, std::ptr::null_mut());
     let place = std::ptr::from_mut(&mut value).cast();
     // SAFETY: the program's communicator, a key of this MPI, and places of ours.
     unsafe {
-        if (mpi.functions.get_attribute)(handle, key, place, &mut flag) != 0 || flag != 0 {
-            return true;
+        if (mpi.functions.get_attribute)(handle, key, place, &mut flag) != 0 {
+            return None;
         }
-        (mpi.functions.set_attribute)(handle, key, nothing);
+        if flag != 0 {
+            return Some(false);
+        }
+        ((mpi.functions.set_attribute)(handle, key, nothing) == 0).then_some(true)
     }
-    false
 }
 
 fn lock<T>(one: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -227,11 +230,7 @@ fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
         return None;
     }
     let key = (*KEY.get_or_init(|| make_key(mpi)))?;
-    // SAFETY: the program's communicator, and a key of this MPI.
-    let code = unsafe { (mpi.functions.set_attribute)(handle, key, std::ptr::null_mut()) };
-    if code != 0 {
-        return None;
-    }
+    follow(mpi, handle, key)?;
     let made = Communicator::new(Mutex::new(Known {
         state: State::New(0),
         calls: Calls::NONE,
@@ -327,7 +326,7 @@ pub unsafe fn free(place: *mut c_void, next: Option<NonNull<c_void>>) -> Option<
     });
     if code != 0 {
         // A delete function of the program's may refuse it.
-        requests.iter().for_each(|one| one.note_kept());
+        requests.into_iter().for_each(RequestCommunicator::keep);
     }
     Some(code)
 }
@@ -335,7 +334,8 @@ pub unsafe fn free(place: *mut c_void, next: Option<NonNull<c_void>>) -> Option<
 /// Nothing is known of a communicator any more; of none if it is MPI_COMM_SELF, since the MPI ends.
 /// Answers those that may have calls under way.
 fn forget(mpi: &Mpi, handle: Handle) -> Vec<Arc<RequestCommunicator>> {
-    let mut requests = Vec::new();
+    let mut requests = RequestCommunicator::take_kept(handle);
+    requests.iter().for_each(|one| one.note_freed());
     let is_end = handle == mpi.communicators.own;
     if is_end {
         driver::stop();

@@ -4,12 +4,21 @@
 //! communicators says when it is freed, pending when a call has failed. Source: MPI 4.1, 9.3 (error
 //! handling) and 7.4.3 (freed communicators).
 
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use weft_mpi_abi::Abi;
 
 use crate::functions::Handle;
 use crate::mpi::Mpi;
+
+/// Those whose calls may be under way though nothing else is known of the communicator: the program
+/// wanted to free it, and a delete function of its own refused.
+static KEPT: Mutex<Vec<Arc<RequestCommunicator>>> = Mutex::new(Vec::new());
+
+fn kept() -> MutexGuard<'static, Vec<Arc<RequestCommunicator>>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The communicator of calls that do not wait, there or freed.
 #[derive(Debug)]
@@ -32,9 +41,20 @@ impl RequestCommunicator {
         *self.is_freed() = true;
     }
 
-    /// The MPI has not freed it after all.
-    pub fn note_kept(&self) {
-        *self.is_freed() = false;
+    /// The MPI has not freed it after all; it may do so later.
+    pub fn keep(this: Arc<Self>) {
+        *this.is_freed() = false;
+        kept().push(this);
+    }
+
+    /// Takes those of a communicator that the MPI is now freeing once more.
+    pub fn take_kept(communicator: Handle) -> Vec<Arc<Self>> {
+        let mut all = kept();
+        let (taken, others) = mem::take(&mut *all)
+            .into_iter()
+            .partition(|one| one.communicator == communicator);
+        *all = others;
+        taken
     }
 
     fn is_freed(&self) -> MutexGuard<'_, bool> {
