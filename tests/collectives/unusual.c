@@ -15,6 +15,7 @@
  * - vetoed_once: it does so only the first time that the program frees it.
  * - ended: an attribute of MPI_COMM_SELF is older than the first collective. Its delete function,
  *   which MPI_Finalize calls, ends calls that do not wait, and makes new ones.
+ * - failed: such a function fails.
  * - exit: a function of exit(3) makes calls, frees a communicator and ends the MPI.
  * - order: on some ranks such an attribute is older than the first collective, on others not.
  * - bottom: absolute addresses, with MPI_BOTTOM.
@@ -238,6 +239,22 @@ static void ended(void) {
     use(MPI_COMM_WORLD);
     for (int at = 0; at < UNDER_WAY; at++)
         MPI_Iallreduce(&one, &sums[at], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &under_way[at]);
+    MPI_Finalize();
+    if (acts != 1) fail("functions of MPI_Finalize", acts);
+}
+
+static int fail_once(MPI_Comm communicator, int key, void *value, void *state) {
+    (void)communicator, (void)key, (void)value, (void)state;
+    acts++;
+    return MPI_ERR_OTHER;
+}
+
+static void failed(void) {
+    begin(MPI_THREAD_SINGLE);
+    use(MPI_COMM_WORLD);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    on_finalize(fail_once);
     MPI_Finalize();
     if (acts != 1) fail("functions of MPI_Finalize", acts);
 }
@@ -542,6 +559,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "vetoed")) vetoed();
     if (!strcmp(what, "vetoed_once")) vetoed_once();
     if (!strcmp(what, "ended")) ended();
+    if (!strcmp(what, "failed")) failed();
     if (!strcmp(what, "exit")) at_exit();
     if (!strcmp(what, "order")) order();
     if (!strcmp(what, "bottom")) bottom();

@@ -293,9 +293,29 @@ unsafe extern "C" fn freed(passed: Handle, _: c_int, _: *mut c_void, _: *mut c_v
     forget(mpi, handle);
     if handle == mpi.communicators.own {
         idle_request::end_all(mpi);
-        lock(&EARLIER).tell();
+        tell();
     }
     0
+}
+
+/// Tells of all calls, once.
+fn tell() {
+    mem::replace(&mut *lock(&EARLIER), Calls::NONE).tell();
+}
+
+/// MPI_Finalize has answered. Open MPI calls no further delete functions of MPI_COMM_SELF's
+/// attributes behind one that fails, so ours may not have been called.
+pub fn note_end(code: c_int) -> c_int {
+    driver::stop();
+    let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
+    let left = mem::take(&mut *table);
+    drop(table);
+    for (_, communicator) in left {
+        // What it holds would call the MPI, which is gone.
+        mem::forget(leave(&communicator));
+    }
+    tell();
+    code
 }
 
 /// MPI_Comm_free and MPI_Comm_disconnect, by the MPI's own function: nothing is known of the
@@ -349,14 +369,8 @@ fn forget(mpi: &Mpi, handle: Handle) -> Vec<Arc<RequestCommunicator>> {
     };
     drop(table);
     for (_, communicator) in gone {
-        let mut known = lock(&communicator);
-        let mut earlier = lock(&EARLIER);
-        earlier.add_all(&mem::replace(&mut known.calls, Calls::NONE));
-        known.slot = None;
-        published::show_gone(&earlier);
-        drop(earlier);
         // What it holds calls the MPI when it goes.
-        let state = mem::replace(&mut known.state, State::Gone);
+        let state = leave(&communicator);
         if let State::Served(served) = &state
             && let Some(pending) = &served.pending
         {
@@ -370,6 +384,17 @@ fn forget(mpi: &Mpi, handle: Handle) -> Vec<Arc<RequestCommunicator>> {
         }
     }
     requests
+}
+
+/// A communicator is gone; its calls stay counted. Answers what it held.
+fn leave(communicator: &Communicator) -> State {
+    let mut known = lock(communicator);
+    let mut earlier = lock(&EARLIER);
+    earlier.add_all(&mem::replace(&mut known.calls, Calls::NONE));
+    known.slot = None;
+    published::show_gone(&earlier);
+    drop(earlier);
+    mem::replace(&mut known.state, State::Gone)
 }
 
 /// A call that cannot be carried on: the communicator's error handler decides.

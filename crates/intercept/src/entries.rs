@@ -291,6 +291,7 @@ entry!(MPI_Init, c_int, (count: Target, arguments: Target) => None, or NO_MPI,
     then communicators::note_begin);
 entry!(MPI_Init_thread, c_int, (count: Target, arguments: Target, level: c_int, given: Target) =>
     None, or NO_MPI, then communicators::note_begin);
+entry!(MPI_Finalize, c_int, () => None, or NO_MPI, then communicators::note_end);
 entry!(MPI_Comm_free, c_int, (communicator: Target) =>
     communicators::free(communicator, NEXT.mpis()));
 entry!(MPI_Comm_disconnect, c_int, (communicator: Target) =>
