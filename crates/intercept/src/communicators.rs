@@ -336,7 +336,10 @@ pub unsafe fn free(place: *mut c_void, next: Option<NonNull<c_void>>) -> Option<
     }
     GOING.with_borrow_mut(|all| all.push(handle));
     let requests = forget(mpi, handle);
-    leaders::free_gone(mpi);
+    // Those of leaders go with MPI_COMM_WORLD; a session's communicators may outlive that.
+    if !driver::has_stopped() {
+        leaders::free_gone(mpi);
+    }
     // SAFETY: functions of those names have this type; the caller's promise.
     let code = unsafe { mem::transmute::<*mut c_void, Free>(next.as_ptr())(place) };
     GOING.with_borrow_mut(|all| {
