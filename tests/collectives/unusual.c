@@ -184,29 +184,47 @@ static int make_few_calls(MPI_Comm communicator, int key, void *value, void *sta
     return MPI_SUCCESS;
 }
 
+#ifdef OMPI_MAJOR_VERSION
+#define IS_FREED_LATE 0
+#else
+#define IS_FREED_LATE 1
+#endif
+
 /* MPICH deletes the attributes with the communicator, on the first rank in MPI_Wait. The next one
- * may have the same handle there. */
+ * may have the same handle there, and has it at least once. */
 static void deferred(void) {
-    int key, count = 0;
+    int key, count = 0, same = 0;
     begin(MPI_THREAD_SINGLE);
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, make_few_calls, &key, &count);
     for (int turn = 0; turn < 6; turn++) {
         MPI_Comm copy, half;
         MPI_Request request;
+        MPI_Fint handle;
         int taken = -1;
         MPI_Comm_dup(MPI_COMM_WORLD, &copy);
         MPI_Comm_set_attr(copy, key, NULL);
         use(copy);
         if (rank == 0) MPI_Irecv(&taken, 1, MPI_INT, 1, 3, copy, &request);
-        if (rank == 1) MPI_Send(&turn, 1, MPI_INT, 0, 3, copy);
+        if (rank == 1) {
+            MPI_Recv(NULL, 0, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&turn, 1, MPI_INT, 0, 3, copy);
+        }
+        if (rank == 0 && !IS_FREED_LATE) MPI_Send(NULL, 0, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        handle = MPI_Comm_c2f(copy);
         MPI_Comm_free(&copy);
+        if (rank == 0 && IS_FREED_LATE) {
+            if (count != turn) fail("freed too early", turn);
+            MPI_Send(NULL, 0, MPI_INT, 1, 3, MPI_COMM_WORLD);
+        }
         if (rank == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
         if (rank == 0 && taken != turn) fail("a message", taken);
         MPI_Comm_split(MPI_COMM_WORLD, turn % 2 && rank == 0, 0, &half);
+        same += MPI_Comm_c2f(half) == handle;
         use(half);
         MPI_Comm_free(&half);
     }
     if (count != 6) fail("a delete function", count);
+    if (IS_FREED_LATE && rank == 0 && !same) fail("the same handle", same);
     MPI_Comm_free_keyval(&key);
 }
 
