@@ -234,9 +234,10 @@ with_tool() {
 
 # unusual MPI CASE RANKS: what few programs do (unusual.c). A delete function that fails does not
 # hide the MPI's end from Weft, which then reports the calls. Only MPICH may check no arguments.
+# The MPI may put messages of calls that fail into the last line.
 unusual() {
     job "$3" "$1" --json "$work/record" -- "$work/unusual-$1" "$2" &&
-        grep -aq '^all is well$' "$work/out" || return
+        grep -aq 'all is well' "$work/out" || return
     [ "$1" = mpich ] || ! grep -aq '^the MPI checks no arguments$' "$work/out" || return
     [ "$2" != failed ] || [ "$(count "$work/record" barrier weft)" = $(($3 * 8)) ]
 }
