@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::{ByteStream, DateTime};
-use aws_sdk_s3::types::{ChecksumAlgorithm, EncodingType, ObjectStorageClass, StorageClass};
+use aws_sdk_s3::types::{ChecksumAlgorithm, EncodingType, StorageClass};
 use bytes::Bytes;
 use weft_store::{
     Buffers, Condition, ETag, Failure, ListRequest, Metadata, ObjectInfo, Objects, Page, Range,
@@ -16,7 +16,8 @@ use weft_store::{
 
 use crate::attempts::Attempts;
 use crate::body;
-use crate::encoding::{copy_source, decode};
+use crate::encoding::copy_source;
+use crate::list_answer::ListAnswer;
 use crate::refusal::{Asked, is_about_credentials};
 
 /// Chosen: the SDK does not ask again when an answer breaks off in its body, so this does.
@@ -161,8 +162,8 @@ impl Objects for Bucket {
 
     async fn list(&self, request: &ListRequest) -> Result<Page, StoreError> {
         let asked = self.asked("ListObjectsV2", &request.prefix);
-        let answer = self
-            .client
+        let answer = ListAnswer::default();
+        self.client
             .list_objects_v2()
             .bucket(&self.name)
             .prefix(&request.prefix)
@@ -171,40 +172,14 @@ impl Objects for Bucket {
             .set_start_after(request.start_after.clone())
             .max_keys(i32::from(request.limit))
             .encoding_type(EncodingType::Url)
+            .customize()
+            .interceptor(answer.clone())
             .send()
             .await
             .map_err(|error| asked.refused(&error))?;
-        let is_encoded = answer.encoding_type() == Some(&EncodingType::Url);
-        let plain = |text: &str| {
-            if is_encoded {
-                decode(text)
-            } else {
-                text.to_owned()
-            }
-        };
-        let mut page = Page {
-            next: answer.next_continuation_token().map(str::to_owned),
-            ..Page::default()
-        };
-        for object in answer.contents() {
-            let is_archived = matches!(
-                object.storage_class(),
-                Some(ObjectStorageClass::Glacier | ObjectStorageClass::DeepArchive)
-            );
-            let info = info(
-                object.size(),
-                object.e_tag(),
-                object.last_modified(),
-                is_archived,
-            );
-            page.objects
-                .push((plain(object.key().unwrap_or_default()), info));
-        }
-        for folder in answer.common_prefixes() {
-            page.folders
-                .push(plain(folder.prefix().unwrap_or_default()));
-        }
-        Ok(page)
+        // Empty would say that there is nothing.
+        let page = answer.take();
+        page.ok_or_else(|| asked.failed(Failure::Refused, "the answer was not read"))
     }
 
     async fn put_with(

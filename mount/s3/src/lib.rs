@@ -8,6 +8,7 @@
 //! - [`attempts`]: how often the SDK sent a request.
 //! - [`body`]: bytes of an answer, counted.
 //! - [`encoding`]: keys in addresses and in listings.
+//! - [`list_answer`]: pages of a listing, read from its XML.
 //! - [`signing`]: which of the written bytes a signature covers.
 //! - [`signed_with`]: with which credentials a request was signed.
 //! - [`refusal`]: errors of the SDK as a [`weft_store::StoreError`].
@@ -23,6 +24,7 @@ mod clock;
 mod connect;
 mod credentials;
 mod encoding;
+mod list_answer;
 mod refusal;
 mod signed_with;
 mod signing;

@@ -31,7 +31,10 @@ impl Asked<'_> {
     where
         E: ProvideErrorMetadata + Error + 'static,
     {
-        let Some(answer) = error.raw_response() else {
+        // An answer that cannot be read as one says nothing of the request.
+        let read = error.raw_response();
+        let read = read.filter(|_| !matches!(error, SdkError::ResponseError(_)));
+        let Some(answer) = read else {
             let failure = match error {
                 SdkError::ConstructionFailure(_) => Failure::Refused,
                 _ => Failure::Unreachable,
