@@ -9,7 +9,9 @@
 //! While it is not known whether keys follow an open stretch, only two pages are asked for: the
 //! next one, and one further ahead, to see how far the keys reach. The second one goes four times
 //! as far each time, and half-way back if it found nothing. So few requests find nothing. Below
-//! folders that are known there are keys up to the last one.
+//! folders that are known there are keys up to the last one. How many folders a page has is not
+//! known before a page was mostly of others than it began in, or one behind the first folder was
+//! mostly of that one; until then one page is asked for.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -70,7 +72,7 @@ struct Stretch<T> {
 pub struct Tiling<T> {
     stretches: VecDeque<Stretch<T>>,
     guess: Option<Guess>,
-    /// Of a page, in the guess's numbers.
+    /// Of a page, in the guess's numbers; of folders, 0 until it was measured.
     page_value: u128,
     stride: u128,
     next_id: u64,
@@ -99,6 +101,7 @@ impl<T> Tiling<T> {
     /// Below folders that are known: whole prefixes, in order.
     pub fn below(mut self, folders: Arc<Vec<String>>) -> Self {
         self.folders = Some(folders);
+        self.page_value = 0;
         self
     }
 
@@ -117,7 +120,7 @@ impl<T> Tiling<T> {
     pub fn ask(&mut self) -> Option<Ask> {
         let asked = |stretch: &&Stretch<T>| matches!(stretch.state, State::Asked(_));
         let asked_count = self.stretches.iter().filter(asked).count();
-        let limit = if self.is_narrow { 1 } else { ASKED_LIMIT };
+        let limit = if self.asks_one() { 1 } else { ASKED_LIMIT };
         let waits_for_reader = self.is_narrow && asked_count + 1 < self.stretches.len();
         if asked_count >= limit || waits_for_reader {
             return None;
@@ -140,6 +143,11 @@ impl<T> Tiling<T> {
         Some(self.ask_for(at))
     }
 
+    /// Whether nothing may be asked for behind a guess.
+    fn asks_one(&self) -> bool {
+        self.is_narrow || self.page_value == 0
+    }
+
     fn ask_for(&mut self, at: usize) -> Ask {
         self.next_id += 1;
         let stretch = &mut self.stretches[at];
@@ -154,7 +162,7 @@ impl<T> Tiling<T> {
     /// stands, with which that is found out.
     fn cut_for_probe(&mut self, at: usize) -> Option<usize> {
         let stretch = &self.stretches[at];
-        let guess = self.guess.as_ref().filter(|_| !self.is_narrow)?;
+        let guess = self.guess.as_ref().filter(|_| !self.asks_one())?;
         let value = guess.value(stretch.start.after.as_ref()?)?;
         // There are keys in the last folder, so all pages before it may be asked for.
         let last = self.folders.as_ref().filter(|_| stretch.up_to.is_none());
@@ -188,7 +196,7 @@ impl<T> Tiling<T> {
         let end = stretch.up_to.as_ref();
         let key = key.filter(|_| !self.is_plain);
         let key = key.filter(|key| *key > *after && end.is_none_or(|end| key < end));
-        let Some(key) = key.filter(|_| !self.is_narrow) else {
+        let Some(key) = key.filter(|_| !self.asks_one()) else {
             return false;
         };
         let mut rest = Stretch::open(Start::behind(&key), stretch.up_to.clone());
@@ -276,7 +284,7 @@ impl<T> Tiling<T> {
         let distance = values.map_or(0, |(from, to)| to.saturating_sub(from));
         let steps = keys.len() as u128 - u128::from(start.after.is_none());
         let page_value = match &self.folders {
-            Some(_) => distance,
+            Some(folders) => folders_of(folders, first, &keys, self.page_value),
             None if steps > 0 && distance % steps == 0 => distance / steps * keys.len() as u128,
             None => distance * SCATTERED_SHARE / 1000,
         };
@@ -330,6 +338,43 @@ impl<T> Stretch<T> {
             is_probe: false,
         }
     }
+}
+
+/// How many folders a whole page has where most are like those of this page, which came behind
+/// `first`; `known` or less if the page has too little of others than the one that it began in.
+fn folders_of(folders: &[String], first: &str, keys: &[&str], known: u128) -> u128 {
+    let count_to = |key: &str| folders.partition_point(|folder| **folder <= *key);
+    let (begin, last) = (count_to(first), keys.last().copied().unwrap_or(first));
+    let begun = begin.checked_sub(1).map(|at| &*folders[at]);
+    let begun = begun.filter(|folder| first.starts_with(folder));
+    let rests = keys.iter().map_while(|key| key.strip_prefix(begun?));
+    let begun_keys = rests.clone().count();
+    let (others, end) = (keys.len() - begun_keys, count_to(last));
+    let is_mostly_begun = others * 2 < keys.len();
+    if is_mostly_begun && begin > 1 && end <= begin + 1 {
+        // Not the first folder alone fills half a page or more.
+        return (known / 2).max(1);
+    }
+    if is_mostly_begun || end <= begin {
+        return known;
+    }
+    let steps = end - begin;
+    let last_folder = &*folders[end - 1];
+    let in_last = keys.iter().rev();
+    let in_last = in_last.take_while(|key| key.starts_with(last_folder));
+    let in_last = in_last.count();
+    let before_last = others - in_last;
+    if before_last > 0 && in_last * (steps - 1) <= before_last {
+        // The page may have a part of the last folder only, so that one does not count.
+        return (((steps - 1) * keys.len() / before_last) as u128).max(1);
+    }
+    // The rest of the folder that it began in counts, but for no more than others do.
+    let end_of_name = last.strip_prefix(last_folder).unwrap_or("");
+    let rest = rests.filter(|rest| *rest > end_of_name).count();
+    let mean = others / steps;
+    // A folder that is much longer than others says nothing of them.
+    let counted = others + if rest > 2 * mean { 0 } else { rest.min(mean) };
+    ((steps * keys.len() / counted) as u128).max(1)
 }
 
 /// All keys of a page and the prefixes of its groups, in order.

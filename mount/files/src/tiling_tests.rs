@@ -2,6 +2,7 @@
 //! Laws of [`super`]: every key comes once and in order, and with few requests.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 use std::time::UNIX_EPOCH;
 
 use proptest::prelude::*;
@@ -12,9 +13,8 @@ use super::*;
 /// What a store answers, without groups.
 fn answer(all: &BTreeSet<String>, start: &Start) -> Page {
     let after = start.token.as_ref().or(start.after.as_ref());
-    let mut keys = all
-        .iter()
-        .filter(|key| after.is_none_or(|after| *key > after));
+    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+    let mut keys = all.range::<String, _>((from, Bound::Unbounded));
     let info = ObjectInfo {
         size_bytes: 1,
         etag: ETag::new("1"),
@@ -153,6 +153,103 @@ fn walk_over_folders_of_unlike_sizes_takes_few_requests_more() {
     ] {
         let (count, _) = walk(&sizes);
         assert!(count <= 14, "{sizes:?} files: {count} requests");
+    }
+}
+
+/// A walk as a mount does it: narrow until all of the first folder came.
+struct Walk {
+    requests: usize,
+    rounds: usize,
+    pages: usize,
+}
+
+fn walk_behind_first(sizes: &[usize]) -> Walk {
+    let name = |n: usize| format!("d/{n:05}/");
+    let prefixes = Arc::new((0..sizes.len()).map(name).collect());
+    let keys = |n: usize| (0..sizes[n]).map(move |file| format!("{}f{file:05}", name(n)));
+    let all: BTreeSet<String> = (0..sizes.len()).flat_map(keys).collect();
+    let mut tiling = Tiling::new(Start::behind(&name(0))).below(prefixes);
+    tiling.set_narrow(true);
+    let (mut requests, mut rounds, mut key_count) = (0, 0, 0);
+    while !tiling.is_done() {
+        let mut asked = Vec::new();
+        while let Some(ask) = tiling.ask() {
+            asked.push(ask);
+        }
+        requests += asked.len();
+        rounds += 1;
+        for ask in asked {
+            assert!(tiling.came(ask.id, answer(&all, &ask.start), ()));
+        }
+        while let Some((page, (), _)) = tiling.take() {
+            key_count += page.objects.len();
+            tiling.set_narrow(key_count <= sizes[0]);
+        }
+    }
+    assert_eq!(key_count, all.len());
+    let pages = all.len().div_ceil(1000);
+    Walk {
+        requests,
+        rounds,
+        pages,
+    }
+}
+
+const FIRST_SIZES: [usize; 12] = [
+    1, 499, 501, 999, 1000, 1001, 1010, 1500, 1990, 1999, 5000, 9990,
+];
+
+/// Tests a walk behind each first folder. `most` is of the pages; what is asked for to find the
+/// measure comes on top. Pages of one folder come one after the other.
+fn test_walks(folders: usize, files: usize, most: impl Fn(usize) -> usize) {
+    for first in FIRST_SIZES {
+        let walk = walk_behind_first(&[&[first], &*vec![files; folders]].concat());
+        let Walk {
+            requests,
+            rounds,
+            pages,
+        } = walk;
+        let of = format!("{first} files, then {folders} folders of {files}");
+        assert!(
+            requests <= most(pages) + 4,
+            "{of}: {requests} requests for {pages} pages"
+        );
+        assert!(
+            rounds <= 5 + (first + files) / 1000 + pages / 24 * 2,
+            "{of}: {rounds} rounds for {pages} pages"
+        );
+    }
+}
+
+#[test]
+fn walk_takes_few_more_than_its_pages_where_folders_fill_pages() {
+    for (folders, files) in [(30_000, 1), (3000, 10), (300, 100), (30, 1000), (10, 3000)] {
+        test_walks(folders, files, |pages| pages);
+    }
+    test_walks(5, 5800, |pages| pages);
+}
+
+/// Requests begin where folders do, and a page may end behind the first files of the last one.
+#[test]
+fn walk_takes_less_than_twice_its_pages_whatever_folders_have() {
+    for files in [255, 340, 510, 600, 980, 990, 999, 1001, 1500] {
+        test_walks(30_000 / files, files, |pages| 2 * pages);
+    }
+}
+
+#[test]
+fn walk_finds_its_measure_anew_where_folders_become_larger() {
+    for ((small, few), (large, many)) in [
+        ((1600, 10), (100, 3000)),
+        ((1600, 10), (100, 1000)),
+        ((16_000, 1), (100, 999)),
+    ] {
+        let sizes = [vec![few; small], vec![many; large]].concat();
+        let walk = walk_behind_first(&sizes);
+        let of = format!("{small} folders of {few}, then {large} of {many}");
+        assert!(walk.requests <= walk.pages + 10, "{of}: {}", walk.requests);
+        let most = 5 + walk.pages / 24 * 2;
+        assert!(walk.rounds <= most, "{of}: {} rounds", walk.rounds);
     }
 }
 
