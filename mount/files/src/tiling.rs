@@ -255,10 +255,19 @@ impl<T> Tiling<T> {
         true
     }
 
-    /// Nothing is behind the start of a stretch.
+    /// Nothing is behind the start of a stretch, unless the store says that more follows.
     fn nothing_came(&mut self, at: usize, page: Page, with: T) {
-        self.stretches[at].is_probe = false;
-        self.stretches[at].state = State::Here(page, with);
+        let stretch = &mut self.stretches[at];
+        stretch.is_probe = false;
+        if page.next.is_some() {
+            let mut rest = Stretch::open(stretch.start.clone(), stretch.up_to.clone());
+            rest.start.token = page.next.clone();
+            rest.is_certain = stretch.is_certain;
+            stretch.state = State::Here(page, with);
+            self.stretches.insert(at + 1, rest);
+            return;
+        }
+        stretch.state = State::Here(page, with);
         // Those that did not come yet will not bring anything.
         let mut position = 0;
         self.stretches.retain(|stretch| {

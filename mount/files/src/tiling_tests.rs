@@ -125,6 +125,34 @@ fn keys_without_a_guess_are_read_page_by_page() {
     assert_eq!(whole(&all), (6, 6));
 }
 
+#[test]
+fn empty_page_that_has_a_token_ends_nothing() {
+    let all: BTreeSet<String> = (0..9000).map(|n| format!("{n:05}")).collect();
+    for seed in 0..20 {
+        let mut tiling = Tiling::new(Start::default());
+        let (mut asked, mut read): (Vec<Ask>, Vec<String>) = Default::default();
+        while !tiling.is_done() {
+            while let Some(ask) = tiling.ask() {
+                asked.push(ask);
+            }
+            let ask = asked.swap_remove(seed % asked.len());
+            // Every start answers with nothing at first, and its token goes on where it began.
+            let page = match &ask.start {
+                Start { token: None, after } => Page {
+                    next: Some(after.clone().unwrap_or_default()),
+                    ..Page::default()
+                },
+                start => answer(&all, start),
+            };
+            assert!(tiling.came(ask.id, page, ()));
+            while let Some((page, (), _)) = tiling.take() {
+                read.extend(page.objects.into_iter().map(|(key, _)| key));
+            }
+        }
+        assert!(read.iter().eq(&all), "seed {seed}: {} keys", read.len());
+    }
+}
+
 /// Requests and rounds of a walk over folders with so many files each.
 fn walk(sizes: &[usize]) -> (usize, usize) {
     let name = |n: usize| format!("d/{n:05}/");
