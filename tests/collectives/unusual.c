@@ -240,16 +240,8 @@ static int sums[UNDER_WAY];
 static MPI_Request under_way[UNDER_WAY];
 static int acts;
 
-static void begin_all(void) {
-    static const int one = 1;
-    for (int at = 0; at < UNDER_WAY; at++)
-        MPI_Iallreduce(&one, &sums[at], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &under_way[at]);
-}
-
-/* The last rank only begins here, so the others' calls are under way in MPI_Finalize. */
 static int end_all(MPI_Comm communicator, int key, void *value, void *state) {
     (void)communicator, (void)key, (void)value, (void)state;
-    if (rank == ranks - 1) begin_all();
     MPI_Waitall(UNDER_WAY, under_way, MPI_STATUSES_IGNORE);
     for (int at = 0; at < UNDER_WAY; at++)
         if (sums[at] != ranks) fail("a sum that MPI_Finalize waits for", sums[at]);
@@ -259,10 +251,12 @@ static int end_all(MPI_Comm communicator, int key, void *value, void *state) {
 }
 
 static void ended(void) {
+    static const int one = 1;
     begin(MPI_THREAD_SINGLE);
     on_finalize(end_all);
     use(MPI_COMM_WORLD);
-    if (rank != ranks - 1) begin_all();
+    for (int at = 0; at < UNDER_WAY; at++)
+        MPI_Iallreduce(&one, &sums[at], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &under_way[at]);
     MPI_Finalize();
     if (acts != 1) fail("functions of MPI_Finalize", acts);
 }
