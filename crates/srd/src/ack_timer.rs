@@ -9,18 +9,23 @@ use crate::ack_hold::AckHold;
 use crate::config::Timing;
 
 /// Packets after which an acknowledgement waits no longer (srd-protocol 7.3; specified: REPS).
-const ACKNOWLEDGE_AFTER: u32 = 8;
+const ACKNOWLEDGE_AFTER: u16 = 8;
 
-/// Messages longer than this are long (measured: all-to-alls of 4 KiB gain by acknowledgements that
-/// are held back, and those of 32 KiB take half as many sends again).
-const LONG_FROM_BYTES: u64 = 8 << 10;
+/// The longest message whose acknowledgement may be held back (chosen: up to here all-to-alls gain
+/// most, and no sender waits until less is in flight before the eighth message).
+pub(crate) const HELD_BYTES: u64 = 8 << 10;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct AckTimer {
-    unacknowledged_count: u32,
+    unacknowledged_count: u16,
     due_ns: Instant,
-    /// What is learned of acknowledgements of short messages.
+    /// When the first of those arrived, in 32 bits of nanoseconds: remotes are many.
+    since_ns: u32,
+    /// The remote asks before it must wait: then acknowledgements of messages in segments may be
+    /// held back too (srd-protocol 7.3).
+    pub(crate) is_asked_in_time: bool,
+    /// What is learned of acknowledgements that are held back.
     pub(crate) hold: AckHold,
 }
 
@@ -30,6 +35,8 @@ impl AckTimer {
         Self {
             unacknowledged_count: 0,
             due_ns: Instant::NEVER,
+            since_ns: 0,
+            is_asked_in_time: false,
             hold: AckHold::new(),
         }
     }
@@ -49,14 +56,32 @@ impl AckTimer {
         }
         let (continues, delay_ns) = match &packet.body {
             Body::Eager(_) if may_wait => (false, self.hold.begin(now_ns, usual_ns)),
-            Body::Segment(segment) => (segment.offset_bytes > 0, usual_ns),
+            Body::Segment(segment) => {
+                let may_wait = may_wait && self.is_asked_in_time && !is_long(&packet.body);
+                let delay_ns = self.segment_delay_ns(may_wait, now_ns, usual_ns);
+                (segment.offset_bytes > 0, delay_ns)
+            }
             Body::Receipt(_) => (false, timing.receipt_delay_ns()),
             _ => (false, usual_ns),
         };
         if matches!(packet.body, Body::Data(_)) {
-            self.unacknowledged_count += u32::from(packet.header.further_count);
+            self.unacknowledged_count += u16::from(packet.header.further_count);
         }
         self.want(at_once, continues, now_ns, delay_ns);
+    }
+
+    /// How long the acknowledgement of a segment may wait. If it is held back, then not for longer
+    /// because more segments come.
+    fn segment_delay_ns(&mut self, may_wait: bool, now_ns: Instant, usual_ns: Nanos) -> Nanos {
+        if !may_wait {
+            return usual_ns;
+        }
+        let hold_ns = self.hold.begin(now_ns, usual_ns);
+        let waited_ns = match self.unacknowledged_count {
+            0 => Nanos::ZERO,
+            _ => Nanos((now_ns.0 as u32).wrapping_sub(self.since_ns).into()),
+        };
+        hold_ns.saturating_sub(waited_ns).max(usual_ns)
     }
 
     /// A reliable packet wants to be acknowledged. `continues`: it is of a message in segments, and
@@ -68,6 +93,9 @@ impl AckTimer {
         now_ns: Instant,
         delay_ns: Nanos,
     ) {
+        if self.unacknowledged_count == 0 {
+            self.since_ns = now_ns.0 as u32;
+        }
         if !continues || self.unacknowledged_count == 0 {
             self.unacknowledged_count += 1;
         }
@@ -116,7 +144,7 @@ impl AckTimer {
 /// (srd-protocol 10.1, 12.1): then its sender must soon hear of its short messages.
 fn is_long(body: &Body) -> bool {
     match body {
-        Body::Segment(segment) => segment.message.length_bytes > LONG_FROM_BYTES,
+        Body::Segment(segment) => segment.message.length_bytes > HELD_BYTES,
         Body::Offer(_) => true,
         _ => false,
     }
@@ -125,6 +153,7 @@ fn is_long(body: &Body) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weft_wire::{Header, Path};
 
     const DELAY_NS: Nanos = Nanos(20_000);
 
@@ -173,5 +202,66 @@ mod tests {
         assert_eq!(timer.due_ns(), Instant::START);
         timer.on_sent(false);
         assert_eq!(timer.due_ns(), Instant::NEVER);
+    }
+
+    /// Segments of a message of 8 KiB to a timer that has learned to hold back for 2 ms. Answers
+    /// when the acknowledgement must leave after each.
+    fn segments(timer: &mut AckTimer, now_ns: u64, may_wait: bool) -> Vec<u64> {
+        let timing = crate::Config::default().timing;
+        let mut due_ns = Vec::new();
+        for index in 0..12 {
+            let segment = weft_wire::Segment {
+                message: weft_wire::Message {
+                    id: 0,
+                    tag: None,
+                    cq_data: None,
+                    length_bytes: HELD_BYTES,
+                    wants_receipt: false,
+                    is_service: false,
+                },
+                offset_bytes: index * 683,
+            };
+            let packet = Packet {
+                header: Header::unreliable(Path::from_ports(0, 0), 1, 1, Instant::START),
+                hello: None,
+                acknowledgement: None,
+                body: Body::Segment(segment),
+                payload: &[],
+            };
+            timer.want_for(&packet, may_wait, &timing, Instant(now_ns + index * 1000));
+            due_ns.push(timer.due_ns().0);
+        }
+        due_ns
+    }
+
+    #[test]
+    fn segments_are_held_back_from_the_first_on_and_only_for_who_asks_in_time() {
+        let mut timer = AckTimer::new();
+        for turn in 0..40 {
+            let now_ns = turn * 100_000_000;
+            timer.hold.begin(Instant(now_ns), DELAY_NS);
+            timer.hold.on_message(Instant(now_ns + 2_000_000));
+        }
+        let start_ns = 1 << 40;
+        let usual_ns: Vec<u64> = (0..12)
+            .map(|step| start_ns + step * 1000 + 20_000)
+            .collect();
+        assert_eq!(
+            segments(&mut timer, start_ns, true),
+            usual_ns,
+            "an older sender"
+        );
+        timer.on_sent(false);
+        timer.is_asked_in_time = true;
+        let held_ns = segments(&mut timer, start_ns, true);
+        assert!(held_ns[0] > start_ns + 1_900_000, "{held_ns:?}");
+        assert!(
+            held_ns.iter().all(|due_ns| *due_ns == held_ns[0]),
+            "{held_ns:?}"
+        );
+        let later_ns = segments(&mut timer, start_ns + 1_000_000, true);
+        assert_eq!(later_ns, held_ns, "another message does not put it off");
+        let above_gap_ns = segments(&mut timer, start_ns + 1_000_000, false);
+        assert!(above_gap_ns[11] < start_ns + 1_050_000, "{above_gap_ns:?}");
     }
 }

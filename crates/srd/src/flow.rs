@@ -106,6 +106,7 @@ impl Flow {
         };
         if identity.has_hello() {
             flow.open_paths(shared);
+            flow.receiver.received.timer.is_asked_in_time = identity.asks_in_time;
         }
         flow
     }
@@ -234,6 +235,7 @@ impl Flow {
         // The side that was contacted first gets no greeting: its packets name the remote as their
         // target, so they are taken.
         self.identity.awaits_greeting = false;
+        self.receiver.received.timer.is_asked_in_time = self.identity.asks_in_time;
         self.size_datagrams(now_ns);
         self.open_paths(shared);
         self.queue.allowance.learn(hello.receive_limit, 0);

@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 
 use weft_wire::header::HEADER_BYTES;
-use weft_wire::hello::ANSWERS_PROBES;
+use weft_wire::hello::{ANSWERS_PROBES, ASKS_IN_TIME};
 use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::{Hello, PORT_COUNT, Path};
 
@@ -29,6 +29,8 @@ pub(crate) struct Identity {
     ports: [u16; PORT_COUNT],
     port_count: u8,
     pub(crate) size: DatagramSize,
+    /// It asks for acknowledgements before it must wait for them (srd-protocol 7.5).
+    pub(crate) asks_in_time: bool,
     /// A packet of it has named our incarnation (srd-protocol 6.2).
     pub(crate) knows_us: bool,
     /// What it asked us to repeat (srd-protocol 14.6); 0 for nothing.
@@ -49,6 +51,7 @@ impl Identity {
             ports: [0; PORT_COUNT],
             port_count: 0,
             size,
+            asks_in_time: false,
             knows_us: false,
             cookie: 0,
             awaits_greeting: false,
@@ -77,6 +80,7 @@ impl Identity {
         self.port_count = hello.port_count;
         let answers_probes = hello.features & ANSWERS_PROBES != 0;
         self.size.learn(hello.datagram_bytes, answers_probes);
+        self.asks_in_time = hello.features & ASKS_IN_TIME != 0;
         self.reach.learn(hello, config)
     }
 

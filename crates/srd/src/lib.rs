@@ -145,6 +145,7 @@ mod silence;
 mod timeouts;
 mod timers;
 mod transmit;
+mod tried;
 mod window;
 
 pub use config::Config;

@@ -14,6 +14,7 @@ use crate::path::Paths;
 use crate::random::Random;
 use crate::sent::{Fate, Piece, Sent, SentRing};
 use crate::timers::RoundTrip;
+use crate::tried::Tried;
 use crate::window::Window;
 
 /// A window is spread over at least so many paths where packets are small enough (chosen by
@@ -22,6 +23,9 @@ const BATCHES_PER_WINDOW: u64 = 32;
 /// The same where hosts take longer than the network: then fewer calls are worth more than more
 /// paths (chosen: a batch in each host's hands, and one on its way to each).
 const BATCHES_PER_WINDOW_HOSTS: u64 = 4;
+/// With so little in flight a message in segments begins a first flight all the same (chosen: short
+/// messages whose acknowledgements are held back).
+const LITTLE_BYTES: u64 = 4 << 10;
 
 /// Hosts are slower than the network when they take so many times as long (chosen).
 const HOSTS_SLOWER: u64 = 2;
@@ -34,10 +38,8 @@ pub(crate) const HOSTS_MOST_NS: Nanos = Nanos(100_000);
 pub(crate) struct Sender {
     pub(crate) ring: SentRing,
     pub(crate) in_flight_bytes: u64,
-    /// The most that was in flight since `tried_from` was the next sequence: what the network was
-    /// tried with.
-    tried_bytes: u64,
-    tried_from: u64,
+    /// What the network was tried with.
+    pub(crate) tried: Tried,
     /// Of reliable packets, retransmissions included: no honest remote has received more.
     pub(crate) sent_bytes: u64,
     /// Packets sent again, for people to look at.
@@ -79,6 +81,8 @@ pub(crate) struct Clocks {
     pub(crate) tail_probed: bool,
     /// All that is in flight are receipts, whose answer may take longer (srd-protocol 7.3).
     pub(crate) only_receipts: bool,
+    /// The next piece begins a first flight though short messages are in flight.
+    is_flight: bool,
     /// When a packet across paths will count as lost.
     pub(crate) loss_ns: Instant,
     /// When the newest packet left that is known to have arrived.
@@ -109,8 +113,8 @@ impl Clocks {
         self.hosts_ns = smoothed(self.hosts_ns, hosts_ns);
     }
 
-    /// Something leaves, perhaps the first after a pause. Answers whether it is the first in flight
-    /// but for receipts.
+    /// Something leaves, perhaps the first after a pause. Answers whether it begins a first flight:
+    /// nothing but receipts, or little, is in flight.
     fn begins_flight(&mut self, pauses: bool, is_receipt: bool, now_ns: Instant) -> bool {
         if pauses {
             self.base_ns = now_ns;
@@ -122,7 +126,7 @@ impl Clocks {
             self.only_receipts = false;
             self.base_ns = now_ns;
         }
-        begins
+        std::mem::take(&mut self.is_flight) || begins
     }
 
     pub(crate) fn hosts_are_slower(&self) -> bool {
@@ -137,8 +141,7 @@ impl Sender {
         Self {
             ring: SentRing::new(next),
             in_flight_bytes: 0,
-            tried_bytes: 0,
-            tried_from: next,
+            tried: Tried::new(next),
             sent_bytes,
             again_count: 0,
             window: Window::new(&config.pace, u64::from(config.datagram_bytes)),
@@ -152,6 +155,7 @@ impl Sender {
                 base_ns: Instant::START,
                 tail_probed: false,
                 only_receipts: false,
+                is_flight: false,
                 loss_ns: Instant::NEVER,
                 delivered_ns: Instant::START,
                 last_echo_ns: Instant::START,
@@ -201,7 +205,10 @@ impl Sender {
     /// remote spoke: there the caches of both hosts are warm (srd-protocol 10.1). Once that an
     /// answer was late is chance, so what counts is the path's smoothed round trip.
     fn next_path(&mut self, answer: Option<Path>, now_ns: Instant) -> Path {
-        if self.in_flight_bytes == 0
+        let flies_nothing = self.in_flight_bytes == 0;
+        // Behind what is in flight on its path nothing comes out of order.
+        let answer = answer.filter(|_| flies_nothing);
+        if (flies_nothing || self.clocks.is_flight)
             && let Some(path) = answer.or(self.batch.last)
         {
             let least_ns = Nanos(answer.is_none().into());
@@ -217,7 +224,7 @@ impl Sender {
     /// a few packets, is done sooner on one path that is warm than on several (srd-protocol 10.1).
     fn batch_bytes(&self, packet_bytes: u16) -> u32 {
         let share = self.share_bytes() as u32;
-        let first_flight = match self.flies_no_message() {
+        let first_flight = match self.clocks.is_flight || self.flies_no_message() {
             true => self.first_flight.limit_bytes(),
             false => 0,
         };
@@ -239,12 +246,15 @@ impl Sender {
         self.batch.left_bytes < bytes + u32::from(next_bytes)
     }
 
-    /// A piece of a longer message is next: if nothing is in flight, it begins a batch, so that
-    /// what short messages have left of theirs does not cut it short.
-    pub(crate) fn before_bulk(&mut self) {
-        if self.flies_no_message() {
+    /// A piece of a longer message is next: if nothing is in flight, or little where it is the
+    /// first one, it begins a batch, so that what short messages have left of theirs does not cut
+    /// it short.
+    pub(crate) fn before_bulk(&mut self, is_beginning: bool) {
+        let is_flight = is_beginning && self.in_flight_bytes <= LITTLE_BYTES;
+        if is_flight || self.flies_no_message() {
             self.end_batch();
         }
+        self.clocks.is_flight = is_flight;
     }
 
     /// Whether nothing is in flight but receipts.
@@ -304,7 +314,7 @@ impl Sender {
         self.first_flight.on_sent(last, bytes, path);
         self.batch.left_bytes = self.batch.left_bytes.saturating_sub(bytes);
         self.in_flight_bytes += u64::from(bytes);
-        self.tried_bytes = self.tried_bytes.max(self.in_flight_bytes);
+        self.tried.on_sent(bytes, self.in_flight_bytes);
         self.count(bytes, now_ns);
     }
 
@@ -346,12 +356,8 @@ impl Sender {
     /// The most that was in flight in the last round trip: acknowledgements are read in bursts, of
     /// which the first alone still finds all of it in flight.
     pub(crate) fn take_tried_bytes(&mut self) -> u64 {
-        let tried_bytes = self.tried_bytes;
-        if self.ring.first() >= self.tried_from {
-            self.tried_from = self.ring.next();
-            self.tried_bytes = self.in_flight_bytes;
-        }
-        tried_bytes
+        let (first, next) = (self.ring.first(), self.ring.next());
+        self.tried.take(first, next, self.in_flight_bytes)
     }
 
     /// When tail probe or time-out are due.

@@ -45,6 +45,11 @@ impl Piece {
         }
     }
 
+    /// Whether a message in segments begins with it.
+    pub(crate) fn is_beginning(&self) -> bool {
+        matches!(self, Self::Segment { offset: 0, .. })
+    }
+
     /// So many bytes of a stretch of a message, from this one on. Other pieces have no parts.
     pub(crate) fn part(&self, from: u16, bytes: u16) -> Self {
         let mut part = *self;
@@ -83,7 +88,7 @@ pub(crate) struct Sent {
     pub(crate) again: bool,
     /// It left with the one before it, in one packet (srd-protocol 19.1).
     pub(crate) follows: bool,
-    /// It asked for an answer that others wait longer for (srd-protocol 7.5).
+    /// It asked for an answer at once while others wait longer for theirs (srd-protocol 9.4).
     pub(crate) hurried: bool,
 }
 

@@ -2,10 +2,11 @@
 //! Chooses which packet of a flow leaves next, and writes its head (srd-protocol 7, 8.5, 10.1, 11
 //! to 13, 16). Called by flows, for a flow whose turn it is.
 
-use weft_wire::hello::ANSWERS_PROBES;
+use weft_wire::hello::{ANSWERS_PROBES, ASKS_IN_TIME};
 use weft_wire::time::Instant;
 use weft_wire::{Accept, Acknowledgement, Body, Header, Hello, Packet, Path, Stale};
 
+use crate::ack_timer::HELD_BYTES;
 use crate::events::{Payload, Transmit};
 use crate::flow::Flow;
 use crate::lengthening::lengthen;
@@ -127,7 +128,7 @@ impl Turn<'_> {
         let packet_bytes = self.packet_bytes(&piece);
         let bulk = matches!(piece, Piece::Segment { .. } | Piece::Data { .. });
         if bulk {
-            self.flow.sender.before_bulk();
+            self.flow.sender.before_bulk(piece.is_beginning());
         }
         // If two processes send single messages in turn, one of them answers on the path of the
         // other's message: then both use one pair of ports (srd-protocol 10.1).
@@ -149,7 +150,7 @@ impl Turn<'_> {
         let marks = Marks {
             path,
             sequence: sender.ring.next(),
-            acknowledge_now: hurries || last && (ends || self.wants_answer(&piece)),
+            acknowledge_now: hurries || last && (ends || self.wants_answer(&piece, bytes)),
             is_retransmission: false,
             further_count: long.count - 1,
         };
@@ -169,8 +170,13 @@ impl Turn<'_> {
             let head_bytes = self.place.head.as_bytes().len() as u16;
             sender.on_long(&long, head_bytes, path, now_ns)
         };
-        if hurries && let Some(sent) = self.flow.sender.ring.get_mut(sequence) {
-            sent.hurried = true;
+        if marks.acknowledge_now {
+            let sender = &mut self.flow.sender;
+            sender.tried.on_asked();
+            let is_late = sender.round_trip.answers_late();
+            if let Some(sent) = sender.ring.get_mut(sequence) {
+                sent.hurried = is_late && !matches!(sent.piece, Piece::Data { .. });
+            }
         }
         if self.place.head.is_ect() {
             self.flow.sender.marks.on_sent(sequence);
@@ -182,27 +188,35 @@ impl Turn<'_> {
     /// The packet size of another piece that could leave right after the one that is being written,
     /// which stands for `count` sequences. Pacing is left out of account.
     fn next_bytes(&self, count: u8) -> Option<u16> {
-        let sender = &self.flow.sender;
-        let each = u64::from(self.flow.identity.size.in_use_bytes());
-        if !sender.window_is_open((u64::from(count) + 1) * each) {
+        let each_bytes = u32::from(self.flow.identity.size.in_use_bytes());
+        if is_full_behind(self.flow, u32::from(count) * each_bytes) {
             return None;
         }
-        let paced_ns = self.now_ns.max(sender.pacing.due_ns());
+        let paced_ns = self.now_ns.max(self.flow.sender.pacing.due_ns());
         let piece = self.next_piece(paced_ns)?;
         Some(self.packet_bytes(&piece))
     }
 
     /// Whether the remote should acknowledge a piece at once, if no piece leaves after it
     /// (srd-protocol 7.5). It need not if the piece ends a message whose acknowledgement nobody
-    /// waits for, and the window is half empty: then the acknowledgement may come with the remote's
+    /// waits for, and enough more could leave: then the acknowledgement may come with the remote's
     /// next message.
-    fn wants_answer(&self, piece: &Piece) -> bool {
+    fn wants_answer(&self, piece: &Piece, bytes: u32) -> bool {
         let Flow { sender, queue, .. } = &*self.flow;
-        let Piece::Segment { slot, .. } = *piece else {
+        let Piece::Segment { slot, offset, .. } = *piece else {
             return true;
         };
-        let is_awaited = queue.messages.get(slot).is_none_or(|one| one.is_awaited);
-        is_awaited || queue.has_unsent() || !sender.window_is_half_empty()
+        let Some(outgoing) = queue.messages.get(slot) else {
+            return true;
+        };
+        if outgoing.is_awaited || queue.has_unsent() {
+            return true;
+        }
+        if outgoing.message.length_bytes > HELD_BYTES {
+            return !sender.window_is_half_empty();
+        }
+        let (in_flight_bytes, cwnd_bytes) = (sender.in_flight_bytes, sender.window.cwnd_bytes());
+        sender.tried.asks(offset, in_flight_bytes, cwnd_bytes) || is_full_behind(self.flow, bytes)
     }
 
     /// Sends a packet again (srd-protocol 8.5).
@@ -427,7 +441,7 @@ impl Turn<'_> {
         let config = &self.shared.config;
         Hello {
             context: self.flow.remote + 1,
-            features: ANSWERS_PROBES,
+            features: ANSWERS_PROBES | ASKS_IN_TIME,
             datagram_bytes: self.flow.identity.size.own_bytes(),
             ports: config.ports,
             port_count: config.port_count,
@@ -450,9 +464,14 @@ fn hurries(flow: &Flow, piece: &Piece, packet_bytes: u16) -> bool {
         return false;
     };
     let is_awaited = || queue.messages.get(slot).is_some_and(|one| one.is_awaited);
-    let is_last = || {
-        let both_bytes = u64::from(packet_bytes) + u64::from(flow.identity.size.in_use_bytes());
-        sender.in_flight_bytes + both_bytes > sender.window.cwnd_bytes()
-    };
+    let is_last = || is_full_behind(flow, packet_bytes.into());
     sender.round_trip.answers_late() && (is_awaited() || is_last())
+}
+
+/// Whether the window has no room for a full datagram behind so many bytes.
+#[inline]
+fn is_full_behind(flow: &Flow, bytes: u32) -> bool {
+    let next_bytes = u64::from(flow.identity.size.in_use_bytes());
+    let all_bytes = flow.sender.in_flight_bytes + u64::from(bytes) + next_bytes;
+    all_bytes > flow.sender.window.cwnd_bytes()
 }

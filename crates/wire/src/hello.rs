@@ -16,13 +16,16 @@ pub const DATAGRAM_BYTES_LEAST: u16 = 1200;
 
 /// The feature of answering probes one by one, and probes with padding (srd-protocol 3, 16.1).
 pub const ANSWERS_PROBES: u32 = 1;
+/// The feature of asking for acknowledgements before it must wait for them (srd-protocol 7.5): then
+/// those of its messages in segments may be held back.
+pub const ASKS_IN_TIME: u32 = 2;
 
 /// What an endpoint says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
     /// The number to send to it in `Header::context`; not 0.
     pub context: u32,
-    /// Optional abilities: [`ANSWERS_PROBES`]; others are ignored.
+    /// Optional abilities: [`ANSWERS_PROBES`], [`ASKS_IN_TIME`]; others are ignored.
     pub features: u32,
     /// The largest datagram it takes, in bytes; at least [`DATAGRAM_BYTES_LEAST`].
     pub datagram_bytes: u16,

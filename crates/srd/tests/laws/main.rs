@@ -2,6 +2,7 @@
 //! The laws of the machine, tested with whole machines under a virtual clock; `pair` is the world
 //! they live in.
 
+mod asking;
 mod attack;
 mod bottleneck;
 mod chaos;

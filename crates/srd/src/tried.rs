@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How much of a flow was in flight lately, and how much left without a question (srd-protocol
+//! 7.5). Owned by sender, asked by transmit and loss.
+
+/// After this part of the window the remote is asked for an answer (srd-protocol 7.5; chosen: it
+/// comes while as much again can leave).
+const ASKING_PART: u64 = 4;
+
+/// See the module. In 32 bits where no window is larger: remotes are many.
+#[derive(Debug)]
+pub(crate) struct Tried {
+    /// `most_bytes` counts since this was the next sequence.
+    from: u64,
+    most_bytes: u32,
+    unasked_bytes: u32,
+}
+
+impl Tried {
+    pub(crate) fn new(next: u64) -> Self {
+        Self {
+            from: next,
+            most_bytes: 0,
+            unasked_bytes: 0,
+        }
+    }
+
+    /// So many bytes have left, which are in flight now with others.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, bytes: u32, in_flight_bytes: u64) {
+        self.unasked_bytes = self.unasked_bytes.saturating_add(bytes);
+        self.most_bytes = self.most_bytes.max(in_flight_bytes as u32);
+    }
+
+    /// The packet that left last asks for an answer at once.
+    #[inline]
+    pub(crate) fn on_asked(&mut self) {
+        self.unasked_bytes = 0;
+    }
+
+    /// Whether, before a message of which so many bytes have left, so much is in flight and was not
+    /// asked for that the remote should be asked.
+    pub(crate) fn asks(&self, own_bytes: u64, in_flight_bytes: u64, cwnd_bytes: u64) -> bool {
+        let unasked_bytes = u64::from(self.unasked_bytes).min(in_flight_bytes);
+        ASKING_PART * unasked_bytes.saturating_sub(own_bytes) > cwnd_bytes
+    }
+
+    /// The most that was in flight lately. Begins anew once all that had left then is acknowledged
+    /// up to `first`.
+    pub(crate) fn take(&mut self, first: u64, next: u64, in_flight_bytes: u64) -> u64 {
+        let most_bytes = self.most_bytes;
+        if first >= self.from {
+            self.from = next;
+            self.most_bytes = in_flight_bytes as u32;
+        }
+        most_bytes.into()
+    }
+}
