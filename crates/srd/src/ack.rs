@@ -243,7 +243,7 @@ impl Received {
         self.timer
             .on_asked_again(now_ns, timing.acknowledgement_delay_ns);
         self.duplicate_count = self.duplicate_count.saturating_add(1);
-        self.timer.want(true, false, Instant::START, Nanos::ZERO);
+        self.timer.want(true, None, Instant::START, Nanos::ZERO);
     }
 
     /// The way back of what was heard last.

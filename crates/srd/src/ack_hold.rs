@@ -78,6 +78,13 @@ impl AckHold {
         }
     }
 
+    /// A message has arrived whose acknowledgement leaves at once: when ours follows does not
+    /// matter.
+    #[inline]
+    pub(crate) fn skip(&mut self) {
+        self.is_open = false;
+    }
+
     /// What was learned does not hold any more.
     #[inline]
     pub(crate) fn forget(&mut self) {

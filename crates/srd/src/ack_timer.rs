@@ -20,8 +20,6 @@ pub(crate) const HELD_BYTES: u64 = 8 << 10;
 pub(crate) struct AckTimer {
     unacknowledged_count: u16,
     due_ns: Instant,
-    /// When the first of those arrived, in 32 bits of nanoseconds: remotes are many.
-    since_ns: u32,
     /// The remote asks before it must wait: then acknowledgements of messages in segments may be
     /// held back too (srd-protocol 7.3).
     pub(crate) is_asked_in_time: bool,
@@ -35,7 +33,6 @@ impl AckTimer {
         Self {
             unacknowledged_count: 0,
             due_ns: Instant::NEVER,
-            since_ns: 0,
             is_asked_in_time: false,
             hold: AckHold::new(),
         }
@@ -54,58 +51,57 @@ impl AckTimer {
         if is_long(&packet.body) {
             self.hold.forget();
         }
-        let (continues, delay_ns) = match &packet.body {
-            Body::Eager(_) if may_wait => (false, self.hold.begin(now_ns, usual_ns)),
+        let (rest_ns, delay_ns) = match &packet.body {
+            Body::Eager(_) if may_wait => (None, self.hold.begin(now_ns, usual_ns)),
             Body::Segment(segment) => {
                 let may_wait = may_wait && self.is_asked_in_time && !is_long(&packet.body);
-                let delay_ns = self.segment_delay_ns(may_wait, now_ns, usual_ns);
-                (segment.offset_bytes > 0, delay_ns)
+                let delay_ns = match may_wait {
+                    true => self.hold_segment(at_once, now_ns, usual_ns),
+                    false => usual_ns,
+                };
+                ((segment.offset_bytes > 0).then_some(usual_ns), delay_ns)
             }
-            Body::Receipt(_) => (false, timing.receipt_delay_ns()),
-            _ => (false, usual_ns),
+            Body::Receipt(_) => (None, timing.receipt_delay_ns()),
+            _ => (None, usual_ns),
         };
         if matches!(packet.body, Body::Data(_)) {
-            self.unacknowledged_count += u16::from(packet.header.further_count);
+            let further_count = u16::from(packet.header.further_count);
+            self.unacknowledged_count = self.unacknowledged_count.saturating_add(further_count);
         }
-        self.want(at_once, continues, now_ns, delay_ns);
+        self.want(at_once, rest_ns, now_ns, delay_ns);
     }
 
-    /// How long the acknowledgement of a segment may wait. If it is held back, then not for longer
-    /// because more segments come.
-    fn segment_delay_ns(&mut self, may_wait: bool, now_ns: Instant, usual_ns: Nanos) -> Nanos {
-        if !may_wait {
+    /// How long the acknowledgement of a segment may wait. When it was asked for, nothing is
+    /// learned: the sender hears at once, and so would not learn with us.
+    fn hold_segment(&mut self, at_once: bool, now_ns: Instant, usual_ns: Nanos) -> Nanos {
+        if at_once {
+            self.hold.skip();
             return usual_ns;
         }
-        let hold_ns = self.hold.begin(now_ns, usual_ns);
-        let waited_ns = match self.unacknowledged_count {
-            0 => Nanos::ZERO,
-            _ => Nanos((now_ns.0 as u32).wrapping_sub(self.since_ns).into()),
-        };
-        hold_ns.saturating_sub(waited_ns).max(usual_ns)
+        self.hold.begin(now_ns, usual_ns)
     }
 
-    /// A reliable packet wants to be acknowledged. `continues`: it is of a message in segments, and
-    /// not its beginning.
+    /// A reliable packet wants to be acknowledged. `rest_ns`: it is of a message in segments and
+    /// not its beginning, and so long its acknowledgement waits for the rest of the message.
     pub(crate) fn want(
         &mut self,
         at_once: bool,
-        continues: bool,
+        rest_ns: Option<Nanos>,
         now_ns: Instant,
         delay_ns: Nanos,
     ) {
-        if self.unacknowledged_count == 0 {
-            self.since_ns = now_ns.0 as u32;
-        }
-        if !continues || self.unacknowledged_count == 0 {
-            self.unacknowledged_count += 1;
+        if rest_ns.is_none() || self.unacknowledged_count == 0 {
+            self.unacknowledged_count = self.unacknowledged_count.saturating_add(1);
         }
         if at_once || self.unacknowledged_count >= ACKNOWLEDGE_AFTER {
             self.due_ns = Instant::START;
-        } else if continues && self.due_ns > Instant::START {
+            return;
+        }
+        let is_at_once = self.due_ns == Instant::START;
+        self.due_ns = self.due_ns.min(now_ns + delay_ns);
+        if let Some(rest_ns) = rest_ns.filter(|_| !is_at_once) {
             // Of the message as a whole.
-            self.due_ns = now_ns + delay_ns;
-        } else {
-            self.due_ns = self.due_ns.min(now_ns + delay_ns);
+            self.due_ns = self.due_ns.max(now_ns + rest_ns);
         }
     }
 
@@ -161,14 +157,14 @@ mod tests {
     fn the_eighth_packet_is_acknowledged_at_once_and_fewer_after_the_delay() {
         let mut timer = AckTimer::new();
         for _ in 0..7 {
-            timer.want(false, false, Instant(1000), DELAY_NS);
+            timer.want(false, None, Instant(1000), DELAY_NS);
             assert_eq!(timer.due_ns(), Instant(21_000));
         }
-        timer.want(false, false, Instant(1000), DELAY_NS);
+        timer.want(false, None, Instant(1000), DELAY_NS);
         assert_eq!(timer.due_ns(), Instant::START);
         timer.on_sent(false);
         assert_eq!(timer.due_ns(), Instant::NEVER);
-        timer.want(true, false, Instant(1000), DELAY_NS);
+        timer.want(true, None, Instant(1000), DELAY_NS);
         assert_eq!(timer.due_ns(), Instant::START);
     }
 
@@ -177,26 +173,27 @@ mod tests {
     fn the_segments_of_a_message_are_acknowledged_together_after_the_last_one() {
         let mut timer = AckTimer::new();
         for step in 0..48 {
-            timer.want(false, step > 0, Instant(1000 * step), DELAY_NS);
+            let rest_ns = (step > 0).then_some(DELAY_NS);
+            timer.want(false, rest_ns, Instant(1000 * step), DELAY_NS);
             assert_eq!(timer.due_ns(), Instant(1000 * step + 20_000));
         }
         for _ in 0..6 {
-            timer.want(false, false, Instant(60_000), DELAY_NS);
+            timer.want(false, None, Instant(60_000), DELAY_NS);
         }
         assert_eq!(timer.due_ns(), Instant(67_000), "those of the eight");
-        timer.want(false, false, Instant(60_000), DELAY_NS);
+        timer.want(false, None, Instant(60_000), DELAY_NS);
         assert_eq!(timer.due_ns(), Instant::START);
-        timer.want(false, true, Instant(60_000), DELAY_NS);
+        timer.want(false, Some(DELAY_NS), Instant(60_000), DELAY_NS);
         assert_eq!(timer.due_ns(), Instant::START, "nothing puts it off");
         timer.on_sent(false);
-        timer.want(false, true, Instant(61_000), DELAY_NS);
+        timer.want(false, Some(DELAY_NS), Instant(61_000), DELAY_NS);
         assert_eq!(timer.due_ns(), Instant(81_000));
     }
 
     #[test]
     fn an_answer_to_a_probe_leaves_what_has_arrived_besides_to_the_next_one() {
         let mut timer = AckTimer::new();
-        timer.want(false, false, Instant(1000), DELAY_NS);
+        timer.want(false, None, Instant(1000), DELAY_NS);
         timer.want_now();
         timer.on_sent(true);
         assert_eq!(timer.due_ns(), Instant::START);

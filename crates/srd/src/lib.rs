@@ -96,6 +96,7 @@
 mod ack;
 mod ack_hold;
 mod ack_timer;
+mod asking;
 mod awaited;
 mod base_rtt;
 pub mod config;

@@ -6,7 +6,7 @@ use weft_wire::hello::{ANSWERS_PROBES, ASKS_IN_TIME};
 use weft_wire::time::Instant;
 use weft_wire::{Accept, Acknowledgement, Body, Header, Hello, Packet, Path, Stale};
 
-use crate::ack_timer::HELD_BYTES;
+use crate::asking;
 use crate::events::{Payload, Transmit};
 use crate::flow::Flow;
 use crate::lengthening::lengthen;
@@ -146,14 +146,16 @@ impl Turn<'_> {
         let bytes = u32::from(long.count) * u32::from(packet_bytes);
         let ends = next_bytes.is_some_and(|next| sender.batch_ends_after(bytes, next));
         let last = bulk && (ends || next_bytes.is_none());
-        let hurries = hurries(self.flow, &piece, packet_bytes);
+        let hurries = asking::hurries(self.flow, &piece, packet_bytes);
         let marks = Marks {
             path,
             sequence: sender.ring.next(),
-            acknowledge_now: hurries || last && (ends || self.wants_answer(&piece, bytes)),
+            acknowledge_now: hurries
+                || last && (ends || asking::wants_answer(self.flow, &piece, bytes)),
             is_retransmission: false,
             further_count: long.count - 1,
         };
+        let is_hurried = marks.acknowledge_now && asking::is_hurried(self.flow, &piece);
         if ends {
             self.flow.queue.messages.rotate_streams();
         }
@@ -173,10 +175,11 @@ impl Turn<'_> {
         if marks.acknowledge_now {
             let sender = &mut self.flow.sender;
             sender.tried.on_asked();
-            let is_late = sender.round_trip.answers_late();
-            if let Some(sent) = sender.ring.get_mut(sequence) {
-                sent.hurried = is_late && !matches!(sent.piece, Piece::Data { .. });
+            if let Some(sent) = sender.ring.get_mut(sequence).filter(|_| is_hurried) {
+                sent.hurried = true;
             }
+        } else if asking::ends_awaited(&self.flow.queue, &piece) {
+            self.flow.sender.tried.owes = true;
         }
         if self.place.head.is_ect() {
             self.flow.sender.marks.on_sent(sequence);
@@ -189,34 +192,12 @@ impl Turn<'_> {
     /// which stands for `count` sequences. Pacing is left out of account.
     fn next_bytes(&self, count: u8) -> Option<u16> {
         let each_bytes = u32::from(self.flow.identity.size.in_use_bytes());
-        if is_full_behind(self.flow, u32::from(count) * each_bytes) {
+        if asking::is_full_behind(self.flow, u32::from(count) * each_bytes) {
             return None;
         }
         let paced_ns = self.now_ns.max(self.flow.sender.pacing.due_ns());
         let piece = self.next_piece(paced_ns)?;
         Some(self.packet_bytes(&piece))
-    }
-
-    /// Whether the remote should acknowledge a piece at once, if no piece leaves after it
-    /// (srd-protocol 7.5). It need not if the piece ends a message whose acknowledgement nobody
-    /// waits for, and enough more could leave: then the acknowledgement may come with the remote's
-    /// next message.
-    fn wants_answer(&self, piece: &Piece, bytes: u32) -> bool {
-        let Flow { sender, queue, .. } = &*self.flow;
-        let Piece::Segment { slot, offset, .. } = *piece else {
-            return true;
-        };
-        let Some(outgoing) = queue.messages.get(slot) else {
-            return true;
-        };
-        if outgoing.is_awaited || queue.has_unsent() {
-            return true;
-        }
-        if outgoing.message.length_bytes > HELD_BYTES {
-            return !sender.window_is_half_empty();
-        }
-        let (in_flight_bytes, cwnd_bytes) = (sender.in_flight_bytes, sender.window.cwnd_bytes());
-        sender.tried.asks(offset, in_flight_bytes, cwnd_bytes) || is_full_behind(self.flow, bytes)
     }
 
     /// Sends a packet again (srd-protocol 8.5).
@@ -452,26 +433,4 @@ impl Turn<'_> {
             heartbeat_port: config.heartbeat_port,
         }
     }
-}
-
-/// Whether a short message asks for an answer at once (srd-protocol 7.5): the remote takes longer
-/// than it would with the usual delay, and somebody waits for this message, or the window has no
-/// room for what comes next.
-#[inline]
-fn hurries(flow: &Flow, piece: &Piece, packet_bytes: u16) -> bool {
-    let Flow { sender, queue, .. } = flow;
-    let Piece::Eager { slot } = *piece else {
-        return false;
-    };
-    let is_awaited = || queue.messages.get(slot).is_some_and(|one| one.is_awaited);
-    let is_last = || is_full_behind(flow, packet_bytes.into());
-    sender.round_trip.answers_late() && (is_awaited() || is_last())
-}
-
-/// Whether the window has no room for a full datagram behind so many bytes.
-#[inline]
-fn is_full_behind(flow: &Flow, bytes: u32) -> bool {
-    let next_bytes = u64::from(flow.identity.size.in_use_bytes());
-    let all_bytes = flow.sender.in_flight_bytes + u64::from(bytes) + next_bytes;
-    all_bytes > flow.sender.window.cwnd_bytes()
 }

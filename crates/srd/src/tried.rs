@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much of a flow was in flight lately, and how much left without a question (srd-protocol
-//! 7.5). Owned by sender, asked by transmit and loss.
+//! How much of a flow was in flight lately, and what left without a question (srd-protocol 7.5).
+//! Owned by sender, asked by transmit, asking and loss.
 
 /// After this part of the window the remote is asked for an answer (srd-protocol 7.5; chosen: it
 /// comes while as much again can leave).
@@ -9,18 +9,22 @@ const ASKING_PART: u64 = 4;
 /// See the module. In 32 bits where no window is larger: remotes are many.
 #[derive(Debug)]
 pub(crate) struct Tried {
-    /// `most_bytes` counts since this was the next sequence.
-    from: u64,
+    /// `most_bytes` counts since this was the next sequence, of which 32 bits are kept: it is near.
+    from: u32,
     most_bytes: u32,
     unasked_bytes: u32,
+    /// Somebody waits for a message that left without a question, since more was to leave behind
+    /// it.
+    pub(crate) owes: bool,
 }
 
 impl Tried {
     pub(crate) fn new(next: u64) -> Self {
         Self {
-            from: next,
+            from: next as u32,
             most_bytes: 0,
             unasked_bytes: 0,
+            owes: false,
         }
     }
 
@@ -35,6 +39,7 @@ impl Tried {
     #[inline]
     pub(crate) fn on_asked(&mut self) {
         self.unasked_bytes = 0;
+        self.owes = false;
     }
 
     /// Whether, before a message of which so many bytes have left, so much is in flight and was not
@@ -48,8 +53,9 @@ impl Tried {
     /// up to `first`.
     pub(crate) fn take(&mut self, first: u64, next: u64, in_flight_bytes: u64) -> u64 {
         let most_bytes = self.most_bytes;
-        if first >= self.from {
-            self.from = next;
+        let is_before = self.from.wrapping_sub(first as u32) as i32 > 0;
+        if !is_before {
+            self.from = next as u32;
             self.most_bytes = in_flight_bytes as u32;
         }
         most_bytes.into()

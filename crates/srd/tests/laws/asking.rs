@@ -3,6 +3,7 @@
 //! and senders that ask for them before they must wait (srd-protocol 7.3, 7.5).
 
 use weft_srd::random::Random;
+use weft_srd::{Config, Ecn};
 
 use crate::oversubscribed::hold_back;
 use crate::pair::{MS, US, World, config, seeds};
@@ -64,36 +65,58 @@ fn a_stream_does_not_wait_for_acknowledgements_that_are_held_back() {
     }
 }
 
+/// A sender with a window of its own to a receiver that holds acknowledgements back for 2 ms.
+fn with_window(seed: u64, window: u64, long_packets: bool) -> World {
+    let mut config = Config {
+        long_packets,
+        ..config()
+    };
+    config.pace.initial_cwnd_bytes = window;
+    config.pace.cwnd_limit_bytes = window;
+    let mut world = World::with(2, seed, config);
+    world.wait_known = true;
+    hold_back(&mut world);
+    world
+}
+
+/// Posts messages of these lengths, short pauses between them, some awaited. Answers how long it
+/// took until the last one came, which is `most_ns` at most.
+fn send_all(world: &mut World, lengths: &[u64], most_ns: u64) -> u64 {
+    let (start, before) = (world.now, world.hosts[1].got.len());
+    let remote = world.remote(0, 1);
+    let mut random = Random::new(world.random.number());
+    for (token, length) in (10_000..).zip(lengths) {
+        world.post(0, 1, token, *length as usize);
+        if random.below(3) == 0 {
+            world.hosts[0].machine.at(remote).await_end(token);
+        }
+        let pause_ns = random.below(30) * US;
+        world.run_for(pause_ns);
+    }
+    // A message that lands in place counts as one that came when its first piece has.
+    while world.hosts[1].got.len() < before + lengths.len() || !world.hosts[1].landings.is_empty() {
+        let took_ns = world.now - start;
+        assert!(took_ns < most_ns, "{took_ns} ns, and some are missing");
+        world.run_for(10 * US);
+    }
+    world.now - start
+}
+
 /// Whatever the window, a message may end just before it is full.
 #[test]
 fn no_window_is_exhausted_without_asking_whatever_the_seed() {
-    for seed in seeds(0..60) {
+    for seed in seeds(0..120) {
         let mut random = Random::new(seed);
-        let mut config = config();
-        config.long_packets = random.below(2) == 0;
         let window = 3_000 + random.below(80_000);
-        config.pace.initial_cwnd_bytes = window;
-        config.pace.cwnd_limit_bytes = window;
-        let length = 1_000 + random.below(16_000) as usize;
-        let mut world = World::with(2, seed, config);
-        world.wait_known = true;
-        hold_back(&mut world);
-        let start = world.now;
-        for token in 0..12 {
-            world.post(0, 1, 10_000 + token, length);
-            let pause_ns = random.below(30) * US;
-            world.run_for(pause_ns);
-        }
-        let got = world.hosts[1].got.len();
-        while world.hosts[1].got.len() < 212 {
-            world.run_for(10 * US);
-        }
-        let round_trips = 2 + 12 * (length as u64 + 4_000) / window;
-        let most_ns = 400 * US + round_trips * 60 * US;
-        let took_ns = world.now - start;
-        assert!(
-            took_ns < most_ns,
-            "seed {seed}, window {window}, {length} bytes, {got} came: {took_ns} ns"
+        let most = [1_000, 4_000, 8_000, 16_000][random.below(4) as usize];
+        let lengths: Vec<u64> = (0..12).map(|_| 100 + random.below(most)).collect();
+        let mut world = with_window(seed, window, random.below(2) == 0);
+        let bytes: u64 = lengths.iter().map(|length| length + 4_000).sum();
+        println!("window {window}, {lengths:?}");
+        send_all(
+            &mut world,
+            &lengths,
+            400 * US + (2 + bytes / window) * 60 * US,
         );
     }
 }
@@ -163,4 +186,88 @@ fn held_back_or_not_all_comes_over_links_that_lose_and_reorder_whatever_the_seed
         let from = world.remote(0, 1);
         world.assert_got(0, from, &list[20..]);
     }
+}
+
+/// An eager message or one in segments leaves behind an awaited one, and nobody waits for it.
+#[test]
+fn an_awaited_message_is_heard_of_soon_whatever_is_queued_behind_it() {
+    let before = [1_500, 4 << 10, 8 << 10, 100_000];
+    let pairs = before.map(|first| [500, 4 << 10].map(|second| (first, second)));
+    for (first, second) in pairs.into_iter().flatten() {
+        for long_packets in [true, false] {
+            let mut world = World::with(
+                2,
+                1,
+                Config {
+                    long_packets,
+                    ..config()
+                },
+            );
+            world.wait_known = true;
+            hold_back(&mut world);
+            let remote = world.remote(0, 1);
+            world.post(0, 1, 1000, first);
+            world.hosts[0].machine.at(remote).await_end(1000);
+            world.post(0, 1, 1001, second);
+            world.run_for(200 * US);
+            let sent = &world.hosts[0].sent;
+            assert!(
+                sent.contains(&1000),
+                "{second} behind {first} bytes, {long_packets}"
+            );
+        }
+    }
+}
+
+/// The sender hears at once of what it asked for, and does not learn how late other answers come.
+#[test]
+fn a_receiver_does_not_learn_to_hold_back_from_messages_that_ask() {
+    for long_packets in [true, false] {
+        let mut world = World::with(
+            2,
+            1,
+            Config {
+                long_packets,
+                ..config()
+            },
+        );
+        world.wait_known = true;
+        let remote = world.remote(0, 1);
+        for token in 0..100 {
+            world.post(0, 1, token, 4 << 10);
+            world.hosts[0].machine.at(remote).await_end(token);
+            world.run_for(2 * MS);
+            world.post(1, 0, token, 4 << 10);
+            world.run_for(MS);
+        }
+        let before = world.hosts[0].machine.inspect().statistics();
+        world.post(0, 1, 1000, 4 << 10);
+        world.run_for(20 * MS);
+        let after = world.hosts[0].machine.inspect().statistics();
+        assert_eq!(after.retransmitted_count, before.retransmitted_count);
+        assert!(world.hosts[0].sent.contains(&1000));
+    }
+}
+
+/// The mark is on the first packet alone: those behind it may wait, and must not put it off.
+#[test]
+fn a_mark_on_the_first_of_several_segments_is_heard_of_soon() {
+    let mut world = World::with(
+        2,
+        1,
+        Config {
+            long_packets: false,
+            ..config()
+        },
+    );
+    world.wait_known = true;
+    hold_back(&mut world);
+    let mut is_first = true;
+    world.remark = Box::new(move |from, _, sent| {
+        let is_marked = from == 0 && std::mem::take(&mut is_first);
+        if is_marked { Ecn::Ce } else { sent }
+    });
+    world.post(0, 1, 1000, 8 << 10);
+    world.run_for(200 * US);
+    assert!(world.hosts[0].sent.contains(&1000));
 }
