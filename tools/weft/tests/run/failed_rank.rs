@@ -3,9 +3,10 @@
 //! not end. The launcher is a shell script; what libweft-ends.so would tell of it is told here
 //! (crates/ends/tests/launcher.rs tests the library).
 
+use std::os::fd::OwnedFd;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
-use std::process::{Child, Output};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::process::{Child, Command, Output};
 
 use crate::fake::{Fake, wait_for};
 
@@ -106,12 +107,16 @@ fn a_program_whose_name_has_an_equals_sign_is_run() {
 /// As Hydra's do while a rank that has ended is missing in MPI_Init.
 #[test]
 fn ranks_that_wait_for_a_rank_that_failed_are_ended() {
-    let job = Job::start(
-        "mkfifo pmi; exec 3<>pmi; PMI_FD=0 cat <pmi & echo $! >rank; mv said.new said; wait",
-    );
-    let waits = std::fs::read_to_string(job.fake.path("rank")).unwrap();
-    job.tell(&[&format!("rank {} 0", waits.trim()), RANKS[1], FAILS]);
+    let job = Job::start("mv said.new said; exec sleep 1000");
+    let (_launcher, theirs) = UnixStream::pair().unwrap();
+    let mut waits = Command::new("cat");
+    waits.env("PMI_FD", "0").stdin(OwnedFd::from(theirs));
+    let mut waits = waits.spawn().unwrap();
+    job.tell(&[&format!("rank {} 0", waits.id()), RANKS[1], FAILS]);
     let (code, talk) = job.end();
+    // It has been killed, or not, if the case fails.
+    let _ = waits.kill();
+    let _ = waits.wait();
     assert!(
         code == Some(7) && talk.contains("rank 1 ended with exit code 7"),
         "{code:?} {talk}"
