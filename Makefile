@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
   tests-built ready check check-exports check-stores bench bench-network bench-mount readme \
-  readme-hosts clean \
+  readme-hosts readme-collectives clean \
   setup-build setup-mount setup-peers judge-mount setup-demo setup-test setup-packages
 
 PREFIX ?= /usr/local
@@ -31,6 +31,7 @@ help:
 	  'make judge-mount   all of pjdfstest, and 100,000 steps of fsx, on a mounted bucket' \
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make readme-hosts   latency between hosts: five minutes; writes the tables of it' \
+	  'make readme-collectives   collectives on one host: some minutes; writes the tables of it' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
@@ -114,6 +115,13 @@ readme-hosts: setup-demo build
 	  --mpi openmpi,mpich,intel,debian-openmpi --benchmarks latency -r 7 -m 8:1048576 \
 	  --size-time 0.03 --out report/readme-hosts
 	@scripts/readme-hosts.py report/readme-hosts
+
+# The tables of collectives inside a host.
+readme-collectives: setup-demo build
+	dist/bin/weft bench compare --mpi openmpi,debian-openmpi,mpich,intel --transport weft,native \
+	  --benchmarks barrier,bcast,reduce,allreduce,allgather,alltoall -n 2 -r 7 -m 8:1048576 \
+	  --size-time 0.01 --out report/readme-collectives
+	@scripts/readme-collectives.py report/readme-collectives
 
 tests-built: setup-build
 	@scripts/test.sh --build

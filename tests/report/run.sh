@@ -89,6 +89,10 @@ else
     check 'the tables between hosts are made of a comparison' \
         python3 tests/report/hosts.py "$work/hosts"
     check 'the tables between hosts say what their figures say' scripts/readme-hosts.py --check
+    check 'the tables of collectives are made of a comparison' \
+        python3 tests/report/collectives.py "$work/collectives"
+    check 'the tables of collectives say what their figures say' \
+        scripts/readme-collectives.py --check
     check 'the tables of mounts are made of their runs' \
         python3 tests/report/mounts.py "$work/mounts"
     check 'the tables of mounts say what their figures say' scripts/readme-mount.py --check
