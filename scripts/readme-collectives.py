@@ -15,7 +15,8 @@ import math
 import pathlib
 import sys
 
-from readme_tables import Tables, filled, size_name, summary_of, words_of
+from readme_tables import (Tables, figures_with, filled, median_us, ratio_of, rests_on, size_name,
+                           summary_of, words_of)
 
 NAME = "readme-collectives.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -30,14 +31,10 @@ LARGEST_BYTES = 1 << 20
 
 def row_of(result):
     """What is kept of one figure: Weft's time, and what it is of the MPI's own."""
-    ratio = result["ratio_to_native"]
     return {
         "mpi": result["mpi"], "call": result["benchmark"], "rank_count": result["ranks"],
-        "size_bytes": result["size_bytes"], "weft_us": round(ratio["figure"]["median"], 2),
-        "native_us": round(ratio["baseline"]["median"], 2),
-        "ratio": {name: round(ratio["of_medians"][name], 3)
-                  for name in ("value", "low", "high", "confidence")},
-        "of_means": round(ratio["of_means"]["value"], 3),
+        "size_bytes": result["size_bytes"], "weft_us": median_us(result, "figure"),
+        "native_us": median_us(result, "baseline"), **ratio_of(result),
     }
 
 
@@ -52,9 +49,8 @@ def is_wanted(result, core_count):
 
 
 def figures_of(summary):
-    machine = summary["environment"]["machine"]
-    rows = [row_of(result) for result in summary["results"]
-            if is_wanted(result, machine["core_count"])]
+    core_count = summary["environment"]["machine"]["core_count"]
+    rows = [row_of(result) for result in summary["results"] if is_wanted(result, core_count)]
     counts = sorted({row["rank_count"] for row in rows}) or [2]
     found = {(row["mpi"], row["rank_count"], row["call"]) for row in rows}
     missing = [f"{call} of {count} ranks under {MPIS[mpi]}" for mpi in MPIS for count in counts
@@ -62,11 +58,7 @@ def figures_of(summary):
     if missing:
         sys.exit(f"{NAME}: nothing was measured over Weft and over the MPI's own transport for "
                  + ", ".join(missing))
-    return {
-        "processor": machine["processor"], "core_count": machine["core_count"],
-        "kernel": machine["kernel"], "rounds": summary["rounds"], "run_count": summary["run_count"],
-        "excluded_count": len(summary["excluded"]), "rows": rows,
-    }
+    return figures_with(summary, rows)
 
 
 def rows_of(figures, mpi, rank_count, call):
@@ -94,14 +86,8 @@ def sizes(figures):
 
 def how(figures):
     """What a figure is, and how much it rests on."""
-    width = max((row["ratio"]["high"] - row["ratio"]["low"]) / row["ratio"]["value"]
-                for row in figures["rows"])
-    return (
-        "A ratio is Weft's time over the time of the MPI's own transport, the median of "
-        f"{figures['rounds']} rounds ({figures['processor']} with {figures['core_count']} cores). "
-        f"{figures['excluded_count']} of {figures['run_count']} runs were excluded: the machine's "
-        "speed changed during them. The widest interval of a ratio, from end to end, is "
-        f"{width:.2f} times the ratio.")
+    return ("A ratio is Weft's time over the time of the MPI's own transport, the median "
+            f"{rests_on(figures)}")
 
 
 def short(figures):

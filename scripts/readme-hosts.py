@@ -15,7 +15,8 @@ import pathlib
 import re
 import sys
 
-from readme_tables import Tables, filled, size_name, summary_of, words_of
+from readme_tables import (Tables, figures_with, filled, median_us, ratio_of, rests_on, size_name,
+                           summary_of, words_of)
 
 NAME = "readme-hosts.py"
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -39,14 +40,10 @@ def mtu_of(testbed):
 
 def row_of(result):
     """What is kept of one figure: Weft's time, and what it is of the same MPI's TCP."""
-    ratio = result["ratio_to_native"]
     return {
         "mpi": result["mpi"], "over": result["baseline"], "mtu": mtu_of(result["testbed"]),
-        "size_bytes": result["size_bytes"], "weft_us": round(ratio["figure"]["median"], 2),
-        "tcp_us": round(ratio["baseline"]["median"], 2),
-        "ratio": {name: round(ratio["of_medians"][name], 3)
-                  for name in ("value", "low", "high", "confidence")},
-        "of_means": round(ratio["of_means"]["value"], 3),
+        "size_bytes": result["size_bytes"], "weft_us": median_us(result, "figure"),
+        "tcp_us": median_us(result, "baseline"), **ratio_of(result),
     }
 
 
@@ -57,7 +54,6 @@ def is_wanted(result):
 
 
 def figures_of(summary):
-    machine = summary["environment"]["machine"]
     rows = [row_of(result) for result in summary["results"] if is_wanted(result)]
     found = {(row["mtu"], row["size_bytes"]) for row in rows}
     missing = [f"{size} B at an MTU of {mtu}" for mtu in MTUS for size in SIZES
@@ -65,11 +61,7 @@ def figures_of(summary):
     if missing:
         sys.exit(f"{NAME}: nothing was measured over Weft and over TCP for "
                  + ", ".join(missing))
-    return {
-        "processor": machine["processor"], "core_count": machine["core_count"],
-        "kernel": machine["kernel"], "rounds": summary["rounds"], "run_count": summary["run_count"],
-        "excluded_count": len(summary["excluded"]), "rows": rows,
-    }
+    return figures_with(summary, rows)
 
 
 def span(values, show):
@@ -92,14 +84,8 @@ def times(figures, mtu, size):
 def how(figures):
     """How much the figures rest on, in some sentences."""
     count = len({row["mpi"] for row in figures["rows"]})
-    width = max((row["ratio"]["high"] - row["ratio"]["low"]) / row["ratio"]["value"]
-                for row in figures["rows"])
-    return (
-        f"Each cell has the smallest and the largest value of {count} MPIs. A ratio is the median "
-        f"of {figures['rounds']} rounds ({figures['processor']} with {figures['core_count']} "
-        f"cores). {figures['excluded_count']} of {figures['run_count']} runs were excluded: the "
-        "machine's speed changed during them. The widest interval of a ratio, from end to end, is "
-        f"{width:.2f} times the ratio.")
+    return (f"Each cell has the smallest and the largest value of {count} MPIs. A ratio is the "
+            f"median {rests_on(figures)}")
 
 
 def short(figures):

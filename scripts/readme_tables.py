@@ -55,6 +55,42 @@ def summary_of(folder, script):
     return summary
 
 
+def ratio_of(result):
+    """What is kept of the ratio of a result of a comparison to the same MPI's other transport."""
+    ratio = result["ratio_to_native"]
+    return {
+        "ratio": {name: round(ratio["of_medians"][name], 3)
+                  for name in ("value", "low", "high", "confidence")},
+        "of_means": round(ratio["of_means"]["value"], 3),
+    }
+
+
+def median_us(result, side):
+    """That of the `figure`, or of the `baseline` that it is compared with."""
+    return round(result["ratio_to_native"][side]["median"], 2)
+
+
+def figures_with(summary, rows):
+    """A file of figures: on what and how often a comparison measured, and these rows."""
+    machine = summary["environment"]["machine"]
+    return {
+        "processor": machine["processor"], "core_count": machine["core_count"],
+        "kernel": machine["kernel"], "rounds": summary["rounds"], "run_count": summary["run_count"],
+        "excluded_count": len(summary["excluded"]), "rows": rows,
+    }
+
+
+def rests_on(figures):
+    """How much the ratios rest on, in sentences that go on behind `the median`."""
+    width = max((row["ratio"]["high"] - row["ratio"]["low"]) / row["ratio"]["value"]
+                for row in figures["rows"])
+    return (
+        f"of {figures['rounds']} rounds ({figures['processor']} with {figures['core_count']} "
+        f"cores). {figures['excluded_count']} of {figures['run_count']} runs were excluded: the "
+        "machine's speed changed during them. The widest interval of a ratio, from end to end, is "
+        f"{width:.2f} times the ratio.")
+
+
 class Tables(NamedTuple):
     """Tables between two marks of pages, written by a script from a file of figures."""
     script: str

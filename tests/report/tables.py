@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """What the tests of scripts that write tables have in common: such a script with pages and figures
-of its own, and what it says when it ends. Used by hosts.py and mounts.py."""
+of its own, what it says when it ends, and a made-up comparison. Used by hosts.py, collectives.py
+and mounts.py."""
 
 import importlib.util
 import io
@@ -32,3 +33,30 @@ def says(script, words):
     except SystemExit as end:
         return str(end.code)
     return None
+
+
+def ratio(value):
+    """Of a result, and its interval."""
+    return {"figure": {"median": 10 * value, "mean": 11 * value},
+            "baseline": {"median": 10.0, "mean": 10.0},
+            "of_medians": {"value": value, "low": value - 0.1, "high": value + 0.1,
+                           "confidence": 0.938},
+            "of_means": {"value": 1.1 * value}}
+
+
+def summary_with(results):
+    """That of a comparison with these results, of 5 rounds, with 2 of 80 runs excluded."""
+    machine = {"processor": "made up", "core_count": 2, "kernel": "6.1"}
+    return {"schema": 3, "rounds": 5, "run_count": 80, "excluded": [{}, {}], "results": results,
+            "environment": {"machine": machine}}
+
+
+def texts(script):
+    """Those of both pages; what stands around the marks is left, and both say what they rest on."""
+    both = [page.read_text() for page, _ in script.PAGES]
+    for text in both:
+        assert text.startswith("before\n") and text.endswith("\nafter\n")
+        assert "what stood there" not in text
+        assert "5 rounds" in text and "2 of 80 runs were excluded" in text.replace("\n", " "), text
+        assert "9.0" not in text, text
+    return both
