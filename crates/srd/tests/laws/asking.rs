@@ -188,6 +188,17 @@ fn held_back_or_not_all_comes_over_links_that_lose_and_reorder_whatever_the_seed
     }
 }
 
+/// Two hosts that send long packets, or only those of one datagram.
+fn with_packets(long_packets: bool) -> World {
+    let config = Config {
+        long_packets,
+        ..config()
+    };
+    let mut world = World::with(2, 1, config);
+    world.wait_known = true;
+    world
+}
+
 /// An eager message or one in segments leaves behind an awaited one, and nobody waits for it.
 #[test]
 fn an_awaited_message_is_heard_of_soon_whatever_is_queued_behind_it() {
@@ -195,15 +206,7 @@ fn an_awaited_message_is_heard_of_soon_whatever_is_queued_behind_it() {
     let pairs = before.map(|first| [500, 4 << 10].map(|second| (first, second)));
     for (first, second) in pairs.into_iter().flatten() {
         for long_packets in [true, false] {
-            let mut world = World::with(
-                2,
-                1,
-                Config {
-                    long_packets,
-                    ..config()
-                },
-            );
-            world.wait_known = true;
+            let mut world = with_packets(long_packets);
             hold_back(&mut world);
             let remote = world.remote(0, 1);
             world.post(0, 1, 1000, first);
@@ -223,15 +226,7 @@ fn an_awaited_message_is_heard_of_soon_whatever_is_queued_behind_it() {
 #[test]
 fn a_receiver_does_not_learn_to_hold_back_from_messages_that_ask() {
     for long_packets in [true, false] {
-        let mut world = World::with(
-            2,
-            1,
-            Config {
-                long_packets,
-                ..config()
-            },
-        );
-        world.wait_known = true;
+        let mut world = with_packets(long_packets);
         let remote = world.remote(0, 1);
         for token in 0..100 {
             world.post(0, 1, token, 4 << 10);
@@ -252,15 +247,7 @@ fn a_receiver_does_not_learn_to_hold_back_from_messages_that_ask() {
 /// The mark is on the first packet alone: those behind it may wait, and must not put it off.
 #[test]
 fn a_mark_on_the_first_of_several_segments_is_heard_of_soon() {
-    let mut world = World::with(
-        2,
-        1,
-        Config {
-            long_packets: false,
-            ..config()
-        },
-    );
-    world.wait_known = true;
+    let mut world = with_packets(false);
     hold_back(&mut world);
     let mut is_first = true;
     world.remark = Box::new(move |from, _, sent| {
