@@ -89,7 +89,7 @@ impl Calls {
             return;
         }
         let socket = std::env::var(weft_facts::parameter::REPORT.variable).unwrap_or_default();
-        // "1" asks for words of the provider's (crates/provider, proof).
+        // "1" asks for words of the provider's (crates/provider, summary).
         if socket.is_empty() || socket == "1" {
             return;
         }
