@@ -59,7 +59,11 @@ impl<'a> Input<'a> {
                 2 => bytes[at] = [0, 1, 127, 128, 254, 255][usize::from(self.byte() % 6)],
                 3 => {
                     let end = (at + 8).min(bytes.len());
-                    let fill = if self.byte() % 2 == 0 { 0 } else { 255 };
+                    let fill = if self.byte().is_multiple_of(2) {
+                        0
+                    } else {
+                        255
+                    };
                     bytes[at..end].fill(fill);
                 }
                 4 => bytes.truncate(at),

@@ -106,7 +106,7 @@ pub fn run(bytes: &[u8]) {
             piece @ 0..=191 => text.push_str(PIECES[usize::from(piece) % PIECES.len()]),
             letter => text.push(char::from(letter & 127)),
         }
-        if text.len() % 7 == 0 {
+        if text.len().is_multiple_of(7) {
             read(&text);
         }
         // A long text is parsed again and again.

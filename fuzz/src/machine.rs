@@ -89,8 +89,8 @@ impl World {
     fn new(input: &mut Input<'_>, hostile: bool) -> Self {
         let mut config = Config {
             // Only fresh contact stands up to playback (srd-protocol 14.6).
-            fresh_contact: !hostile || input.byte() % 2 == 0,
-            long_packets: input.byte() % 2 == 0,
+            fresh_contact: !hostile || input.byte().is_multiple_of(2),
+            long_packets: input.byte().is_multiple_of(2),
             ..Config::default()
         };
         for (index, port) in config.ports.iter_mut().enumerate() {
@@ -144,8 +144,8 @@ impl World {
             tag: Some(tag),
             cq_data: None,
             length_bytes,
-            wants_receipt: length_bytes % 3 == 0,
-            is_awaited: length_bytes % 2 == 0,
+            wants_receipt: length_bytes.is_multiple_of(3),
+            is_awaited: length_bytes.is_multiple_of(2),
             is_service: false,
             token: host.posted,
         };
@@ -310,7 +310,7 @@ impl World {
             return;
         };
         let length = [0, 1, 1 << 20][input.below(3)];
-        let refuses = input.byte() % 4 == 0;
+        let refuses = input.byte().is_multiple_of(4);
         self.landing_count += 1;
         let landing = self.landing_count;
         let host = &mut self.hosts[at];
@@ -355,7 +355,7 @@ impl World {
             1 => Answers::Vanish,
             _ => Answers::Go,
         };
-        self.gives = input.byte() % 2 == 0;
+        self.gives = input.byte().is_multiple_of(2);
         for _ in 0..input.below(2 * KEPT) {
             if self.held.is_empty() {
                 return;
@@ -409,8 +409,8 @@ impl World {
             10 => self.now_ns += 1_000 << input.below(12),
             11 => self.answer_offer(at, input),
             14 => self.give_receipts(at, input),
-            15 if input.byte() % 4 == 0 => self.change_answers(input),
-            12 if input.byte() % 8 == 0 => {
+            15 if input.byte().is_multiple_of(4) => self.change_answers(input),
+            12 if input.byte().is_multiple_of(8) => {
                 let remote = Remote(input.below(4) as u32);
                 let now_ns = self.now_ns;
                 let machine = &mut self.hosts[at].machine;
@@ -420,7 +420,7 @@ impl World {
                         .set_unread(Instant(now_ns), input.number() >> 40),
                     1 => machine
                         .at(remote)
-                        .watch(Instant(now_ns), input.byte() % 2 == 0),
+                        .watch(Instant(now_ns), input.byte().is_multiple_of(2)),
                     2 => machine.at(remote).handle_refused(Instant(now_ns)),
                     3 => machine.set_penalty(input.byte()),
                     _ => self.now_ns += 1_000_000_000 << input.below(6),

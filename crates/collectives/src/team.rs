@@ -99,7 +99,7 @@ impl Team {
         if rank >= ranks || ranks > RANK_LIMIT {
             return Err(Fault::Ranks { ranks, rank });
         }
-        if base.addr().get() % CONTROL_BYTES != 0 {
+        if !base.addr().get().is_multiple_of(CONTROL_BYTES) {
             return Err(Fault::Unaligned);
         }
         // SAFETY: the caller vouches for the memory, and the alignment was just checked.

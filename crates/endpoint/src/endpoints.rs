@@ -79,7 +79,7 @@ impl<P: Route> Endpoints<P> {
             return false;
         }
         self.idle_reads_count = self.idle_reads_count.wrapping_add(1);
-        self.idle_reads_count % IDLE_READS_PER_ROUND == 0
+        self.idle_reads_count.is_multiple_of(IDLE_READS_PER_ROUND)
     }
 
     /// Moves all that can move on every endpoint; answers how many events there were.

@@ -97,7 +97,7 @@ impl Waiting {
         self.calls = self.calls.wrapping_add(1);
         let offers = self.shares_cores
             || spins > SPINS_IN_VAIN
-            || (spins > SPINS_ALONE && self.calls % CALLS_PER_OFFER == 0);
+            || (spins > SPINS_ALONE && self.calls.is_multiple_of(CALLS_PER_OFFER));
         if offers {
             self.yielding.offer();
         }
@@ -111,7 +111,7 @@ impl Waiting {
 
 impl Wait for Waiting {
     fn pause(&mut self, spins: u32) -> Result<(), Stopped> {
-        if !self.shares_cores || self.calls % YIELDS_PER_PROGRESS == 0 {
+        if !self.shares_cores || self.calls.is_multiple_of(YIELDS_PER_PROGRESS) {
             self.progress();
         }
         self.leave_to_others(spins)

@@ -38,7 +38,7 @@ impl Change<'_> {
     #[inline]
     pub fn is_at_once(&self, target: &UserBuffer) -> bool {
         let size = self.element.size_bytes();
-        size <= size_of::<u64>() && target.is_contiguous() && target.address() % size == 0
+        size <= size_of::<u64>() && target.is_contiguous() && target.address().is_multiple_of(size)
     }
 }
 

@@ -170,7 +170,7 @@ unsafe fn copy_ends<T: Copy>(source: *const u8, target: *mut u8, length_bytes: u
 #[inline]
 pub unsafe fn copy_non_temporal(source: *const u8, target: *mut u8, length_bytes: usize) {
     #[cfg(target_arch = "x86_64")]
-    if target as usize % LINE_BYTES == 0 && std::arch::is_x86_feature_detected!("avx2") {
+    if (target as usize).is_multiple_of(LINE_BYTES) && std::arch::is_x86_feature_detected!("avx2") {
         let lines_bytes = length_bytes / LINE_BYTES * LINE_BYTES;
         // SAFETY: AVX2 was just found, the target is aligned, and both parts stay inside the
         // caller's ranges.
@@ -201,19 +201,19 @@ const LINE_BYTES: usize = 64;
 unsafe fn stream_lines(source: *const u8, target: *mut u8, length_bytes: usize) {
     use core::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
     let mut offset = 0;
-    while offset < length_bytes {
-        // SAFETY: each line lies inside the ranges; loads may be unaligned, stores are aligned by
-        // the contract.
-        unsafe {
+    // SAFETY: each line lies inside the ranges; loads may be unaligned, stores are aligned by the
+    // contract. The fence is safe, which the oldest Rust that we build with does not know yet.
+    unsafe {
+        while offset < length_bytes {
             let from = source.add(offset).cast::<__m256i>();
             let to = target.add(offset).cast::<__m256i>();
             let (low, high) = (_mm256_loadu_si256(from), _mm256_loadu_si256(from.add(1)));
             _mm256_stream_si256(to, low);
             _mm256_stream_si256(to.add(1), high);
+            offset += LINE_BYTES;
         }
-        offset += LINE_BYTES;
+        _mm_sfence();
     }
-    _mm_sfence();
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Mapping {
             offset_bytes,
             count.checked_mul(size_of::<T>()).ok_or(OutOfRegion)?,
         )?;
-        if base as usize % align_of::<T>() != 0 {
+        if !(base as usize).is_multiple_of(align_of::<T>()) {
             return Err(OutOfRegion);
         }
         // SAFETY: the range is mapped while self lives, aligned for T, and T is sound for any bytes

@@ -62,7 +62,7 @@ fn call_unless_idle(waiter: &Waiter, read: isize) {
 fn is_turn() -> bool {
     let reads = READS.get().wrapping_add(1);
     READS.set(reads);
-    reads % READS_PER_CALL == 0
+    reads.is_multiple_of(READS_PER_CALL)
 }
 
 #[cfg(test)]

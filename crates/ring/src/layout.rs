@@ -140,8 +140,14 @@ pub const fn pipe_offset(pipe: usize) -> usize {
 }
 
 const _: () = assert!(
-    LANES_OFFSET % PAGE_BYTES == 0,
+    LANES_OFFSET.is_multiple_of(PAGE_BYTES),
     "lanes start on a page, so that idle ones cost none"
 );
-const _: () = assert!(LANE_BYTES % PAGE_BYTES == 0, "every lane starts on a page");
-const _: () = assert!(PIPES_OFFSET % PAGE_BYTES == 0, "pipes start on a page");
+const _: () = assert!(
+    LANE_BYTES.is_multiple_of(PAGE_BYTES),
+    "every lane starts on a page"
+);
+const _: () = assert!(
+    PIPES_OFFSET.is_multiple_of(PAGE_BYTES),
+    "pipes start on a page"
+);

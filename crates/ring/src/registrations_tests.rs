@@ -20,7 +20,7 @@ fn registration(key: u64) -> Registration {
         length_bytes: 50,
         address: 0x7000 + key,
         readable: true,
-        writable: key % 2 == 0,
+        writable: key.is_multiple_of(2),
     }
 }
 

@@ -167,10 +167,10 @@ impl Order {
         let Waiting::Partial(assembly) = place else {
             return Kept::Here;
         };
-        if assembly.insert(segment.offset_bytes, piece) {
-            if let Waiting::Partial(assembly) = std::mem::take(place) {
-                *place = Waiting::Whole(*assembly.coverage.message(), assembly.into_payload());
-            }
+        if assembly.insert(segment.offset_bytes, piece)
+            && let Waiting::Partial(assembly) = std::mem::take(place)
+        {
+            *place = Waiting::Whole(*assembly.coverage.message(), assembly.into_payload());
         }
         Kept::Here
     }

@@ -97,7 +97,7 @@ impl Paths {
             known_good: KnownGood::default(),
             proven: Proven::default(),
         };
-        let first = |path: &u8| path % 8 == 0 && addresses.number(path / 8) == 0;
+        let first = |path: &u8| path.is_multiple_of(8) && addresses.number(path / 8) == 0;
         paths.open_count = paths.order.iter().filter(|path| first(path)).count() as u8;
         // Open paths come first, so that they are a prefix of `order`.
         paths.order.sort_by_key(|path| !first(path));
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn of_two_paths_in_turn_the_quicker_one_is_taken() {
         let mut paths = paths();
-        let slow = |path: Path| path.number() % 2 == 0;
+        let slow = |path: Path| path.number().is_multiple_of(2);
         for number in 0..64 {
             let rtt_ns = if slow(from(number)) { 500_000 } else { 100_000 };
             paths.on_echo(from(number), Instant(1), Nanos(rtt_ns), false);

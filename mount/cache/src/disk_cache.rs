@@ -386,9 +386,9 @@ fn check_owner(folder: &Path) -> io::Result<()> {
 }
 
 fn check_range(name: &ContentName, range: &Range<u64>) {
-    let ends_well = range.end % BLOCK_BYTES == 0 || range.end == name.size_bytes;
+    let ends_well = range.end.is_multiple_of(BLOCK_BYTES) || range.end == name.size_bytes;
     assert!(
-        range.start % BLOCK_BYTES == 0
+        range.start.is_multiple_of(BLOCK_BYTES)
             && range.start < range.end
             && range.end <= name.size_bytes
             && ends_well,

@@ -362,10 +362,10 @@ pub fn published(core: &Arc<Core>, ino: u64, before: &ETag, after: &ETag) {
 }
 
 fn rebind(attribute: &mut Attribute, before: &ETag, after: &ETag) {
-    if let Some(modified) = &mut attribute.modified {
-        if *modified.etag == *before.as_str() {
-            after.as_str().clone_into(&mut modified.etag);
-        }
+    if let Some(modified) = &mut attribute.modified
+        && *modified.etag == *before.as_str()
+    {
+        after.as_str().clone_into(&mut modified.etag);
     }
 }
 

@@ -265,11 +265,11 @@ impl BucketFiles {
             info: self.replaced(to, new, found).await?,
             may_replace,
         };
-        if let Some(from) = from {
-            if !open_names::is_only_here(&self.open_files, from).await {
-                // If this fails, what has the new name is still there.
-                open_names::settle(&self.open_files, from).await?;
-            }
+        if let Some(from) = from
+            && !open_names::is_only_here(&self.open_files, from).await
+        {
+            // If this fails, what has the new name is still there.
+            open_names::settle(&self.open_files, from).await?;
         }
         let own = match to {
             None => None,

@@ -148,10 +148,10 @@ impl Changes {
         let above = nodes
             .get(old.parent)
             .map(|node| (node.parent, node.name.clone()));
-        if let Some((above, name)) = above.filter(|_| old.parent != crate::nodes::ROOT) {
-            if let Some(folder) = nodes.folder(above) {
-                folder.keep_folder(&name);
-            }
+        if let Some((above, name)) = above.filter(|_| old.parent != crate::nodes::ROOT)
+            && let Some(folder) = nodes.folder(above)
+        {
+            folder.keep_folder(&name);
         }
     }
 

@@ -59,10 +59,10 @@ impl Folder {
         if let Some(listed) = self.own.get(name) {
             return Some((Some(listed.clone()), Instant::now()));
         }
-        if let Some(fact) = self.facts.get(name) {
-            if self.is_believed(fact.at, ttl) {
-                return Some((fact.listed.clone(), fact.at));
-            }
+        if let Some(fact) = self.facts.get(name)
+            && self.is_believed(fact.at, ttl)
+        {
+            return Some((fact.listed.clone(), fact.at));
         }
         let complete_at = self.complete_at.filter(|at| at.elapsed() < ttl)?;
         Some((None, complete_at))

@@ -166,11 +166,11 @@ impl Folders {
     }
 
     async fn next_page(&self, ino: u64, listing: &mut Listing) -> Result<(), Fault> {
-        if listing.is_unread() {
-            if let Some(known) = self.walk(ino).await? {
-                *listing = known;
-                return Ok(());
-            }
+        if listing.is_unread()
+            && let Some(known) = self.walk(ino).await?
+        {
+            *listing = known;
+            return Ok(());
         }
         let arrived = listing
             .advance(&self.core.store, &self.core.runtime)

@@ -165,10 +165,10 @@ impl Job {
             range,
             whole,
         };
-        if let Some(Some(bytes)) = self.ask(subject, &question).await {
-            if bytes.len() as u64 == range.byte_count() {
-                return Ok(bytes);
-            }
+        if let Some(Some(bytes)) = self.ask(subject, &question).await
+            && bytes.len() as u64 == range.byte_count()
+        {
+            return Ok(bytes);
         }
         store.get(&version.key, range, &version.etag).await
     }

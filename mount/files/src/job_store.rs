@@ -53,10 +53,10 @@ impl<K: Hash + Eq + Clone, V: Clone> Remembered<K, V> {
             Arc::clone(all.entry(what).or_default())
         };
         let mut known = slot.lock().await;
-        if let Some((at, value)) = &*known {
-            if *at + age > wanted {
-                return Ok(value.clone());
-            }
+        if let Some((at, value)) = &*known
+            && *at + age > wanted
+        {
+            return Ok(value.clone());
         }
         let at = Instant::now();
         let value = ask.await?;

@@ -233,10 +233,10 @@ impl Nodes {
     /// The number that a name would have: from its path and kind, so that readdir(3) and stat(2)
     /// agree, and that it is the same when the kernel forgets it and asks again.
     pub fn number(&self, parent: u64, name: &str, kind: Kind) -> u64 {
-        if let Some(ino) = self.find(parent, name) {
-            if self.get(ino).is_some_and(|node| node.kind() == kind) {
-                return ino;
-            }
+        if let Some(ino) = self.find(parent, name)
+            && self.get(ino).is_some_and(|node| node.kind() == kind)
+        {
+            return ino;
         }
         let mut hasher = DefaultHasher::new();
         (parent, name, kind as u8).hash(&mut hasher);
@@ -252,10 +252,12 @@ impl Nodes {
         let ino = self.number(parent, name, listed.kind());
         if let Some(node) = self.by_number.get_mut(&ino) {
             node.lookups += 1;
-            if let (Body::File(file), Listed::File(info)) = (&mut node.body, listed) {
-                if file.at <= at && !file.is_draft && !file.is_gone {
-                    file.see(info, at);
-                }
+            if let (Body::File(file), Listed::File(info)) = (&mut node.body, listed)
+                && file.at <= at
+                && !file.is_draft
+                && !file.is_gone
+            {
+                file.see(info, at);
             }
             if let (Body::Special(old), Listed::Special(new)) = (&mut node.body, listed) {
                 old.clone_from(new);

@@ -215,11 +215,13 @@ pub async fn freshen(core: &Core, ino: u64, ttl: Duration) -> Result<(), Fault> 
     let at = Instant::now();
     let info = core.store.head(&key).await?;
     let mut nodes = core.nodes();
-    if let Some(file) = nodes.file(ino) {
-        if file.at <= at && !file.is_draft && !file.is_gone {
-            file.see(&info, at);
-            file.is_lost = false;
-        }
+    if let Some(file) = nodes.file(ino)
+        && file.at <= at
+        && !file.is_draft
+        && !file.is_gone
+    {
+        file.see(&info, at);
+        file.is_lost = false;
     }
     Ok(())
 }

@@ -292,14 +292,14 @@ impl Reader<'_> {
             }
             index += 3;
         }
-        if let Some(TokenTree::Group(group)) = tokens.get(index).filter(|_| index > 0) {
-            if group.delimiter() == Delimiter::Brace {
-                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
-                for part in inner.split(|token| is_punct(token, ',')) {
-                    self.path(&path, part, inline);
-                }
-                return;
+        if let Some(TokenTree::Group(group)) = tokens.get(index).filter(|_| index > 0)
+            && group.delimiter() == Delimiter::Brace
+        {
+            let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+            for part in inner.split(|token| is_punct(token, ',')) {
+                self.path(&path, part, inline);
             }
+            return;
         }
         // A lone `self` is a value, or the module that the path before it names.
         if path.last().is_some_and(|last| last == "self") {

@@ -181,14 +181,14 @@ fn check_file(file: &RustFile) -> Vec<Finding> {
             ));
         }
     }
-    if let Some(line) = find_path(&shipped, "libc") {
-        if !LIBC.iter().any(|room| room.folder == file.crate_folder()) {
-            findings.push(Finding::at(
-                &file.path,
-                line,
-                "libc outside its rooms; crates/os is the caller of the system.",
-            ));
-        }
+    if let Some(line) = find_path(&shipped, "libc")
+        && !LIBC.iter().any(|room| room.folder == file.crate_folder())
+    {
+        findings.push(Finding::at(
+            &file.path,
+            line,
+            "libc outside its rooms; crates/os is the caller of the system.",
+        ));
     }
     findings
 }

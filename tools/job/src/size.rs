@@ -107,7 +107,7 @@ impl From<ShmSize> for String {
 /// In the largest unit in which the number is whole.
 impl fmt::Display for ShmSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fits = |&&(_, bytes): &&(char, u64)| self.bytes() % bytes == 0;
+        let fits = |&&(_, bytes): &&(char, u64)| self.bytes().is_multiple_of(bytes);
         let (unit, bytes) = UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0]);
         let prefix = if self.is_best_effort { "try:" } else { "" };
         write!(f, "{prefix}{}{unit}", self.bytes() / bytes)

@@ -223,13 +223,13 @@ impl NodeAgent {
                         path.display()
                     ));
                 }
-                if let (Some(why), Some(size)) = (&ready.shm_refusal, begin.shm_size) {
-                    if !size.is_best_effort {
-                        return Err(format!(
-                            "host {host}: --shm-size {size}: {why}. With --shm-size try:{size} \
+                if let (Some(why), Some(size)) = (&ready.shm_refusal, begin.shm_size)
+                    && !size.is_best_effort
+                {
+                    return Err(format!(
+                        "host {host}: --shm-size {size}: {why}. With --shm-size try:{size} \
                              the job goes on with the /dev/shm that there is"
-                        ));
-                    }
+                    ));
                 }
                 if let Some(why) = &ready.mount_refusal {
                     return Err(format!("host {host}: --mount {why}"));

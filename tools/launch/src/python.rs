@@ -80,10 +80,10 @@ fn from_package(package: &Path, prefix: &Path) -> Binding {
         .filter(|file| !has_abi_in_name(file))
         .collect();
     let loader = Loader::of_this_machine(std::env::var_os("LD_LIBRARY_PATH").as_deref());
-    if let [only] = linked.as_slice() {
-        if let Ok(Some(need)) = linkage::find_mpi(only, &loader) {
-            return Binding::Linked(need);
-        }
+    if let [only] = linked.as_slice()
+        && let Ok(Some(need)) = linkage::find_mpi(only, &loader)
+    {
+        return Binding::Linked(need);
     }
     Binding::Python {
         prefix: prefix.to_owned(),

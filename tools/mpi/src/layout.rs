@@ -121,7 +121,7 @@ impl TypedLayout {
     fn align_types(&mut self) {
         self.types.reserve(16);
         assert!(
-            self.types.as_ptr().addr() % 8 == 0,
+            self.types.as_ptr().addr().is_multiple_of(8),
             "the allocator aligns blocks of 16 bytes to at least 8"
         );
     }

@@ -66,7 +66,14 @@ impl Job {
             (Route::Both, true) => ("auto", 2),
             (Route::Srd, false) => ("srd", 1),
             // One network for all: shared memory and datagrams take turns.
-            (Route::Both, false) => (if number % 2 == 0 { "shm" } else { "srd" }, 1),
+            (Route::Both, false) => (
+                if number.is_multiple_of(2) {
+                    "shm"
+                } else {
+                    "srd"
+                },
+                1,
+            ),
         };
         let has_key = random.u32(..4) != 0;
         Self {

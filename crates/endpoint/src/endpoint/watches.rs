@@ -34,7 +34,8 @@ impl Watches {
     #[inline(always)]
     pub(super) fn count_idle_round(&mut self) -> bool {
         self.idle_rounds_count = self.idle_rounds_count.wrapping_add(1);
-        self.idle_rounds_count % IDLE_ROUNDS_PER_REVIEW == 0
+        self.idle_rounds_count
+            .is_multiple_of(IDLE_ROUNDS_PER_REVIEW)
     }
 
     /// Ends the watches of remotes that are not `awaited`, and forgets those that ended by a loss.

@@ -208,7 +208,7 @@ impl Target {
         let operand_bytes = takes(!operator.only_reads());
         let given_bytes = operand_bytes + takes(operator.compares());
         if rest.length_bytes() != given_bytes
-            || length % element.size_bytes() != 0
+            || !length.is_multiple_of(element.size_bytes())
             || length.max(given_bytes) > REQUEST_LIMIT_BYTES
         {
             return Err(error_of(0));

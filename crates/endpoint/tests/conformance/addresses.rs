@@ -35,7 +35,7 @@ fn length_of(number: usize) -> usize {
 fn send_of(number: usize) -> Send {
     let delivery = flags::COMPLETION | flags::DELIVERY_COMPLETE;
     Send {
-        flags: (number % 5 == 0).then_some(delivery),
+        flags: number.is_multiple_of(5).then_some(delivery),
         ..plain(number)
     }
 }

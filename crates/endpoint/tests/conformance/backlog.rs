@@ -32,7 +32,7 @@ fn post_bytes<F: Fabric>(
     let sender = &mut pair.sides[side];
     let payload = buffer_of(&pattern(number, length_bytes));
     let (class, tag) = (weft_endpoint::Class::Tagged, number as u64);
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         let inject = Inject {
             class,
             tag,

@@ -43,7 +43,7 @@ fn exchange<F: Fabric>(
     into: &UserBuffer,
 ) {
     let bytes = pattern(index, length);
-    let cq_data = (index % 2 == 0).then_some(u64::MAX - index as u64);
+    let cq_data = index.is_multiple_of(2).then_some(u64::MAX - index as u64);
     let send = weft_endpoint::Send {
         class,
         cq_data,

@@ -197,10 +197,10 @@ impl Own {
             if self.is_at(address) {
                 continue;
             }
-            if let Ok(listener) = Listener::bind(&listener_name(address)) {
-                if wait_set.add(listener.as_fd()).is_ok() {
-                    self.aliases.push(Alias { address, listener });
-                }
+            if let Ok(listener) = Listener::bind(&listener_name(address))
+                && wait_set.add(listener.as_fd()).is_ok()
+            {
+                self.aliases.push(Alias { address, listener });
             }
         }
     }

@@ -86,7 +86,7 @@ impl Pace {
     pub(crate) fn busy(&mut self) -> bool {
         self.rounds_left = self.step_rounds;
         self.busy_rounds = self.busy_rounds.wrapping_add(1);
-        self.busy_rounds % BUSY_ROUNDS_PER_TICK == 0
+        self.busy_rounds.is_multiple_of(BUSY_ROUNDS_PER_TICK)
     }
 
     /// A round found nothing. False, and it is not counted, if there is more to be done than to

@@ -68,7 +68,7 @@ impl Host {
     /// Half of the messages go to a landing from their first piece on, the others come whole.
     pub fn on_begun(&mut self, now: Instant, mut got: Got, segment: &Segment, payload: &[u8]) {
         let from = got.from;
-        if segment.message.id % 2 == 0 {
+        if segment.message.id.is_multiple_of(2) {
             return self.machine.at(from).begin(now, segment, payload, None);
         }
         let landing = self.next_landing;

@@ -100,7 +100,7 @@ fn marks_of_a_few_paths_leave_most_of_the_window() {
 #[test]
 fn a_network_that_clears_the_field_is_used_without_and_other_paths_with_it() {
     let mut world = warm(5);
-    let bad = |path: Path| path.number() % 2 == 0;
+    let bad = |path: Path| path.number().is_multiple_of(2);
     watch(
         &mut world,
         move |path, ecn| if bad(path) { Ecn::NotEct } else { ecn },

@@ -73,7 +73,7 @@ fn pieces_of_a_long_message_begin_on_the_same_byte_of_a_cache_line_as_the_messag
         };
         let end = data.offset_bytes as usize + packet.payload.len();
         assert_eq!(data.offset_bytes % 64, 0);
-        assert!(end % 64 == 0 || end == LENGTH, "it ends at {end}");
+        assert!(end.is_multiple_of(64) || end == LENGTH, "it ends at {end}");
         full_count += usize::from(packet.payload.len() == 8896);
     }
     assert!(

@@ -70,11 +70,12 @@ impl Extents {
     pub fn put(&mut self, range: Range, source: Source) {
         self.remove(range);
         let before = self.by_start.range_mut(..range.start).next_back();
-        if let Some((start, left)) = before {
-            if left.end == range.start && left.source.behind(range.start - start) == source {
-                left.end = range.end;
-                return;
-            }
+        if let Some((start, left)) = before
+            && left.end == range.start
+            && left.source.behind(range.start - start) == source
+        {
+            left.end = range.end;
+            return;
         }
         let end = range.end;
         self.by_start.insert(range.start, Extent { end, source });
@@ -83,14 +84,14 @@ impl Extents {
     /// A range is zeros from now on.
     pub fn remove(&mut self, range: Range) {
         let before = self.by_start.range_mut(..range.start).next_back();
-        if let Some((start, left)) = before {
-            if left.end > range.start {
-                let end = left.end;
-                left.end = range.start;
-                if end > range.end {
-                    let source = left.source.behind(range.end - start);
-                    self.by_start.insert(range.end, Extent { end, source });
-                }
+        if let Some((start, left)) = before
+            && left.end > range.start
+        {
+            let end = left.end;
+            left.end = range.start;
+            if end > range.end {
+                let source = left.source.behind(range.end - start);
+                self.by_start.insert(range.end, Extent { end, source });
             }
         }
         let inside = self.by_start.range(range.start..range.end);

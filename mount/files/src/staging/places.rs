@@ -145,10 +145,10 @@ impl Places {
                 .map(|(range, source)| (range, source.clone()))
                 .collect();
             for (range, source) in all {
-                if let Source::Object(version, at) = source {
-                    if let Some(version) = to(&version, at == range.start) {
-                        extents.put(range, Source::Object(version, at));
-                    }
+                if let Source::Object(version, at) = source
+                    && let Some(version) = to(&version, at == range.start)
+                {
+                    extents.put(range, Source::Object(version, at));
                 }
             }
         }

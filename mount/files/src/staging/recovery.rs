@@ -107,13 +107,13 @@ async fn finish_renames(ways: &Ways, folder: &Path, tell: fn(&str)) -> bool {
     let mut is_done = true;
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.extension().is_some_and(|ending| ending == "rename") {
-            if let Err(fault) = finish_dead(ways, &path, tell).await {
-                is_done = false;
-                tell(&format!(
-                    "a folder's rename stays for the next mount: {fault}"
-                ));
-            }
+        if path.extension().is_some_and(|ending| ending == "rename")
+            && let Err(fault) = finish_dead(ways, &path, tell).await
+        {
+            is_done = false;
+            tell(&format!(
+                "a folder's rename stays for the next mount: {fault}"
+            ));
         }
     }
     is_done

@@ -388,10 +388,8 @@ pub async fn published_unheard(
         error.failure,
         Failure::Changed | Failure::Missing | Failure::Unreachable | Failure::Busy
     );
-    if may_be_done {
-        if let Some(etag) = own_object(store, own).await {
-            return Ok(etag);
-        }
+    if may_be_done && let Some(etag) = own_object(store, own).await {
+        return Ok(etag);
     }
     Err(error.into())
 }

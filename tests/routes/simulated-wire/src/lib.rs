@@ -278,7 +278,7 @@ impl Ports for SimulatedPorts {
         for (count, transmit) in batch.iter().enumerate() {
             state.sent_count += 1;
             let every = state.conditions.full_every;
-            if every > 0 && state.sent_count % every == 0 {
+            if every > 0 && state.sent_count.is_multiple_of(every) {
                 let blocked = true;
                 return Departed { count, blocked };
             }

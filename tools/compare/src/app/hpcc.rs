@@ -83,7 +83,7 @@ fn order(size: Size) -> usize {
 pub fn grid(ranks: u16) -> (u16, u16) {
     let rows = (1..=ranks)
         .take_while(|rows| u32::from(*rows) * u32::from(*rows) <= u32::from(ranks))
-        .filter(|rows| ranks % *rows == 0)
+        .filter(|rows| ranks.is_multiple_of(*rows))
         .last()
         .unwrap_or(1);
     (rows, ranks / rows)

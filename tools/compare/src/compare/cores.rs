@@ -243,7 +243,7 @@ fn ask(ball: &AtomicU64) -> Vec<f64> {
             while ball.load(Ordering::Acquire) != next + 1 {
                 looks += 1;
                 // Seldom: reading the clock takes a third of what is measured.
-                if looks % 4096 == 0 && begin.elapsed() > PATIENCE {
+                if looks.is_multiple_of(4096) && begin.elapsed() > PATIENCE {
                     return times;
                 }
                 std::hint::spin_loop();

@@ -95,7 +95,7 @@ impl Plan {
 
     /// The runs of a round, every other round backwards, so that nobody always comes first.
     pub fn runs_of_round(&self, round: usize) -> Box<dyn Iterator<Item = &Run> + '_> {
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             Box::new(self.runs.iter())
         } else {
             Box::new(self.runs.iter().rev())

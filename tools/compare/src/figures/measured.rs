@@ -76,7 +76,7 @@ pub fn figure(
 
 /// Every other round backwards, so that nobody always comes first.
 pub fn order(count: usize, round: usize) -> Vec<usize> {
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         (0..count).collect()
     } else {
         (0..count).rev().collect()

@@ -68,7 +68,7 @@ impl Network {
     /// Names of its hosts, as the script gives them: even ones hang in one rack, odd ones in the
     /// other.
     pub fn host_names(&self) -> Vec<String> {
-        let rack = |host: usize| if host % 2 == 0 { 'a' } else { 'b' };
+        let rack = |host: usize| if host.is_multiple_of(2) { 'a' } else { 'b' };
         (0..self.hosts)
             .map(|host| format!("{}{host}", rack(host)))
             .collect()

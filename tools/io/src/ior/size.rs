@@ -33,7 +33,9 @@ pub fn describe(bytes: u64) -> String {
         .rev()
         .find(|((_, unit), _)| bytes >= *unit);
     match fitting {
-        Some(((_, unit), name)) if bytes % unit == 0 => format!("{} {name}", bytes / unit),
+        Some(((_, unit), name)) if bytes.is_multiple_of(*unit) => {
+            format!("{} {name}", bytes / unit)
+        }
         Some(((_, unit), name)) => format!("{:.2} {name}", bytes as f64 / *unit as f64),
         None => format!("{bytes} bytes"),
     }

@@ -67,7 +67,7 @@ impl Grid {
         let mut factors = Vec::new();
         let mut factor = 2;
         while rest > 1 {
-            while rest % factor == 0 {
+            while rest.is_multiple_of(factor) {
                 factors.push(factor);
                 rest /= factor;
             }

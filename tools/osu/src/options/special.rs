@@ -66,13 +66,13 @@ pub(super) fn check(
     let (helpers, test_calls) = counts(description, written.count.as_deref())?;
     one_sided_only(description, "-w", written.origin.is_some())?;
     one_sided_only(description, "-s", written.synchronisation.is_some())?;
-    if let (Some(which), Some(chosen)) = (description.one_sided(), written.synchronisation) {
-        if !which.allows(chosen) {
-            let name = chosen.title();
-            let reason =
-                format!("{name} cannot synchronise accesses from both sides; use pscw or fence");
-            return Err(BadOption::new("-s", reason));
-        }
+    if let (Some(which), Some(chosen)) = (description.one_sided(), written.synchronisation)
+        && !which.allows(chosen)
+    {
+        let name = chosen.title();
+        let reason =
+            format!("{name} cannot synchronise accesses from both sides; use pscw or fence");
+        return Err(BadOption::new("-s", reason));
     }
     Ok(Special {
         helpers,
