@@ -34,6 +34,7 @@
 //! - [`word`]: words that were given up do not come back.
 //! - [`link`]: links and paths in the Markdown documents, and documents that other files name.
 //! - [`index`]: lists of documents are whole.
+//! - [`rust_version`]: documents name the Rust that the Cargo.toml files ask for.
 
 #![forbid(unsafe_code)]
 
@@ -45,6 +46,7 @@ pub mod index;
 pub mod link;
 pub mod ratchet;
 pub mod room;
+pub mod rust_version;
 pub mod shape;
 pub mod size;
 pub mod tree;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use weft_structure::ratchet::RATCHETS;
 use weft_structure::tree::{self, TextFile};
-use weft_structure::{Finding, edge, head, index, link, room, size};
+use weft_structure::{Finding, edge, head, index, link, room, rust_version, size};
 
 fn texts() -> &'static [TextFile] {
     static TEXTS: OnceLock<Vec<TextFile>> = OnceLock::new();
@@ -96,4 +96,9 @@ fn documents_point_at_what_exists() {
 #[test]
 fn pages_of_the_lab_and_decisions_are_listed() {
     assert_none(&index::check(texts()));
+}
+
+#[test]
+fn documents_name_the_rust_that_is_asked_for() {
+    assert_none(&rust_version::check(texts()));
 }
