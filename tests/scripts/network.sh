@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# scripts/setup.sh on a machine without packages, whose network fails for a moment. Sourced by
-# run.sh.
+# scripts/setup.sh on a machine without packages, whose network fails for a moment, or whose Rust is
+# too old. Sourced by run.sh.
 
 # program NAME: a made-up one, from stdin. What it is called with is in the file `called`.
 program() {
@@ -16,7 +16,7 @@ make_machine() {
     rm -rf "$copy"
     mkdir -p "$copy/scripts" "$copy/bin"
     cp scripts/setup.sh "$copy/scripts"
-    cp Cargo.lock "$copy"
+    cp Cargo.lock Cargo.toml "$copy"
     program dpkg-query <<<'exit 1'
     program sleep </dev/null
     program id <<<'echo 0'
@@ -40,6 +40,7 @@ if [ "$1" = --version ]; then echo 'cargo 1.99.0 (0 2026-01-01)'; exit; fi
 left=$(cat crates 2>/dev/null || echo 0)
 [ "$left" = 0 ] || { echo $((left - 1)) >crates; exit 101; }
 PROGRAM
+    program rustc <<<"echo 'rustc 1.99.0 (0 2026-01-01)'"
 }
 
 set_up() { (cd "$copy" && PATH=$copy/bin:$PATH scripts/setup.sh build) >"$work/set-up" 2>&1; }
@@ -77,3 +78,17 @@ as_user() {
 }
 set_up_aloud() { set_up; local status=$?; cat "$work/set-up"; return "$status"; }
 check 'who may not install packages is told which are missing' as_user
+
+# too_old NAME VERSION: this program of Rust is older than Cargo.toml's rust-version: set-up says
+# which it is, the limit and how to mend it, and fetches nothing.
+too_old() {
+    local wanted
+    wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+    make_machine
+    program "$1" <<<"echo '$1 $2 (0 2025-01-01)'"
+    ends 1 "setup: $1 is $2, and Weft needs $wanted or newer. Install" set_up_aloud &&
+        ! grep -q 'cargo fetch' "$copy/called"
+}
+check 'Debian 12 has a cargo that is too old' too_old cargo 1.65.0
+check 'so has Debian 13' too_old cargo 1.85.0
+check 'rustc may be older than cargo' too_old rustc 1.87.0-nightly

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The scripts of scripts/ where something comes in between: scripts/test.sh is ended while suites
-# run; the network fails while scripts/setup.sh fetches. In copies of the project that hold made-up
-# programs and suites. Seconds.
+# run; the network fails while scripts/setup.sh fetches, or Rust is too old. In copies of the
+# project that hold made-up programs and suites. Seconds.
 # Usage: tests/scripts/run.sh [ended|network]
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
