@@ -29,8 +29,8 @@ report $? 'a job is cancelled before its script has begun'
 
 # The script stands before its line with srun.
 mkdir "$work/held"
-script held/srun "case \$1 in --mpi=list | --version) exec $slurm/srun \"\$@\" ;; esac" \
-    "touch $work/before-ranks" 'sleep 300'
+script held/srun "case \$1 in --mpi=list | --version) exec '$slurm/srun' \"\$@\" ;; esac" \
+    "touch '$work/before-ranks'" 'sleep 300'
 PATH=$work/held:$PATH submit "${plain[@]}" -N 2 -n 2 -- touch "$work/started" &&
     wait_for 100 test -e "$work/before-ranks" >"$work/out" && cancelled && [ ! -e "$work/started" ]
 report $? 'a job is cancelled before its ranks are started'

@@ -57,7 +57,7 @@ report $? 'each job has a key of its own, and no script, log or state of Slurm h
 
 # Each says when it has begun and waits for the other, so that both run at the same time.
 script pair 'touch "begun-$SLURM_JOB_ID"' 'while [ "$(ls begun-* | wc -l)" -lt 2 ]; do sleep 0.1' \
-    'done' "exec $code"
+    'done' "exec '$code'"
 on_one_node() { FI_WEFT_REPORT=1 submit "${plain[@]}" -N 1 -n 2 -O -w n1 -- "$work/pair"; }
 on_one_node && first=$id && on_one_node && weft wait "$first" "$id" >"$work/out" 2>&1 &&
     weft logs "$first" >"$work/out" 2>&1 && carried 2 &&

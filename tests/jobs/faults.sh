@@ -35,7 +35,7 @@ nothing_lost() { [ -z "$(pgrep -f "$work/lost" || true)" ]; }
 wait_for 100 node_is n2 idle >>"$work/out" 2>&1 && wait_for 100 nothing_lost >>"$work/out" 2>&1
 report $? 'the node comes back, and its daemon ends what ran there'
 
-script drained 'echo "begun $$"' "until [ -e $work/is-draining ]; do sleep 0.1; done"
+script drained 'echo "begun $$"' "until [ -e '$work/is-draining' ]; do sleep 0.1; done"
 on n2 drained && first=$id && scontrol update nodename=n2 state=drain reason=trial &&
     submit "${plain[@]}" -N 1 -n 1 -w n2 -- "$work/well" && second=$id &&
     touch "$work/is-draining" && ended "$first" && wait_state "$second" PENDING &&
@@ -49,10 +49,10 @@ report $? 'a drained node finishes its job, and takes the next one when it is ba
 # The job ends when the controller is back: a step whose end was not heard says it again only after
 # 60 seconds.
 waiting=
-script slow-through 'echo "begun $$"' "until [ -e $work/back ]; do sleep 0.1; done" 'exit 6'
+script slow-through 'echo "begun $$"' "until [ -e '$work/back' ]; do sleep 0.1; done" 'exit 6'
 # Only who has had an answer waits through it.
 mkdir "$work/answered"
-script answered/squeue "$slurm/squeue \"\$@\" || exit" "touch $work/was-answered"
+script answered/squeue "'$slurm/squeue' \"\$@\" || exit" "touch '$work/was-answered'"
 on n2 slow-through &&
     { PATH=$work/answered:$PATH weft wait "$id" >"$work/waited" 2>&1 & } && waiting=$! &&
     wait_for 100 test -e "$work/was-answered" && slurm_kill controller TERM &&

@@ -75,7 +75,7 @@ slurm=$(dirname "$(slurm_program srun)")
 # waits while a file is there.
 # Jobs of one processor each share a node; sbatch's jobs begin at once, and not after 3 seconds.
 for when in prolog epilog; do
-    printf '%s\n' '#!/bin/sh' "while [ -e $work/hold-$when ]; do sleep 0.1; done" >"$work/$when"
+    printf '%s\n' '#!/bin/sh' "while [ -e '$work/hold-$when' ]; do sleep 0.1; done" >"$work/$when"
     chmod 755 "$work/$when"
 done
 SLURM_SETTINGS="AuthInfo=cred_expire=15
@@ -83,8 +83,8 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 KillWait=16
-Prolog=$work/prolog
-Epilog=$work/epilog"
+Prolog=\"$work/prolog\"
+Epilog=\"$work/epilog\""
 trap 'slurm_stop; rm -rf "$work"' EXIT
 if ! slurm_start "$work/slurm" >"$work/out" 2>&1; then
     cat "$work"/slurm/*.{log,out} >>"$work/out" 2>/dev/null
