@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build build-mount install uninstall deb wheel packages check-packages demo test \
   tests-built ready check check-exports check-stores bench bench-network bench-mount readme \
-  readme-hosts readme-collectives clean \
+  readme-hosts readme-collectives readme-shared-cores clean \
   setup-build setup-mount setup-peers judge-mount setup-demo setup-test setup-packages
 
 PREFIX ?= /usr/local
@@ -32,6 +32,7 @@ help:
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make readme-hosts   latency between hosts: five minutes; writes the tables of it' \
 	  'make readme-collectives   collectives on one host: some minutes; writes the tables of it' \
+  'make readme-shared-cores   the same of 4 and 8 ranks that share cores: twenty minutes' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
@@ -122,6 +123,13 @@ readme-collectives: setup-demo build
 	  --benchmarks barrier,bcast,reduce,allreduce,allgather,alltoall -n 2 -r 7 -m 8:1048576 \
 	  --size-time 0.01 --out report/readme-collectives
 	@scripts/readme-collectives.py report/readme-collectives
+
+# The same of ranks that share cores.
+readme-shared-cores: setup-demo build
+	dist/bin/weft bench compare --mpi openmpi,debian-openmpi,mpich,intel --transport weft,native \
+	  --benchmarks barrier,bcast,reduce,allreduce,allgather,alltoall,alltoallw -n 4,8 -r 6 \
+	  -m 8:1048576 --size-time 0.01 --out report/readme-shared-cores
+	@scripts/readme-shared-cores.py report/readme-shared-cores
 
 tests-built: setup-build
 	@scripts/test.sh --build

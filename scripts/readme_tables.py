@@ -55,13 +55,18 @@ def summary_of(folder, script):
     return summary
 
 
+def rounded(number):
+    """To three digits behind the point; a small one to three that count."""
+    return round(number, 3) if number >= 0.1 else float(f"{number:.3g}")
+
+
 def ratio_of(result):
     """What is kept of the ratio of a result of a comparison to the same MPI's other transport."""
     ratio = result["ratio_to_native"]
     return {
-        "ratio": {name: round(ratio["of_medians"][name], 3)
+        "ratio": {name: rounded(ratio["of_medians"][name])
                   for name in ("value", "low", "high", "confidence")},
-        "of_means": round(ratio["of_means"]["value"], 3),
+        "of_means": rounded(ratio["of_means"]["value"]),
     }
 
 

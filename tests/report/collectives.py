@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What scripts/readme-collectives.py makes of a made-up comparison: which results it takes, the
-cells of both tables, and that it notices a table which does not say what the figures say.
-Usage: collectives.py FOLDER, which it fills."""
+"""What scripts/readme-collectives.py and scripts/readme-shared-cores.py make of a made-up
+comparison: which results they take, the cells of their tables, and that they notice a table which
+does not say what the figures say. Usage: collectives.py FOLDER, which it fills."""
 
 import json
 import pathlib
@@ -15,33 +15,38 @@ def result(mpi, call, size, value, **changes):
             "size_bytes": size, "ratio_to_native": ratio(value), **changes}
 
 
-def summary(script):
+def summary(script, mpis, ranks, other_ranks):
     """Each mean is 1, with one size ahead and one behind; what must not be taken is far away."""
     results = []
-    for mpi in script.MPIS:
+    for mpi in mpis:
         for call in script.CALLS:
             if call == "barrier":
-                results.append(result(mpi, call, 0, 0.25))
+                results.append(result(mpi, call, 0, 0.25, ranks=ranks))
                 continue
-            results += [result(mpi, call, 8, 0.5), result(mpi, call, 1 << 20, 2.0),
-                        result(mpi, call, 4, 9.0), result(mpi, call, 2 << 20, 9.0),
-                        result(mpi, call, 8, 9.0, transport="weft+plain"),
-                        result(mpi, call, 8, 9.0, hosts="a,b"),
-                        result(mpi, call, 8, 9.0, ranks=4),
-                        result(mpi, call, 8, 9.0, testbed="direct")]
-    results += [result("openmpi", "latency", 8, 9.0), result("debian-mpich", "bcast", 8, 9.0)]
+            results += [result(mpi, call, 8, 0.5, ranks=ranks),
+                        result(mpi, call, 1 << 20, 2.0, ranks=ranks),
+                        result(mpi, call, 4, 9.0, ranks=ranks),
+                        result(mpi, call, 2 << 20, 9.0, ranks=ranks),
+                        result(mpi, call, 8, 9.0, ranks=ranks, transport="weft+plain"),
+                        result(mpi, call, 8, 9.0, ranks=ranks, hosts="a,b"),
+                        result(mpi, call, 8, 9.0, ranks=other_ranks),
+                        result(mpi, call, 8, 9.0, ranks=ranks, testbed="direct")]
+    results += [result("openmpi", "latency", 8, 9.0, ranks=ranks),
+                result("debian-mpich", "bcast", 8, 9.0, ranks=ranks)]
     return summary_with(results)
 
 
-def main(folder):
-    folder.mkdir(exist_ok=True)
-    script = script_in(folder, "readme-collectives.py")
-    made = summary(script)
+def check(folder, name, ranks, other_ranks):
+    folder.mkdir(parents=True, exist_ok=True)
+    script = script_in(folder, name)
+    from collectives_tables import MPIS  # Its folder is known only now.
+    made = summary(script, MPIS, ranks, other_ranks)
     (folder / "summary.json").write_text(json.dumps(made))
     assert says(script, [str(folder)]) is None
     readme, page = texts(script)
     assert "2 sizes from 8 B to 1 MiB" in readme.replace("\n", " "), readme
-    assert "| Open MPI 4.1 | 2 | 0.25 | 1.00 (2.00) | 1.00 (2.00) |" in readme, readme
+    assert f"| Open MPI 4.1 | {ranks} | 0.25 | 1.00 (2.00) | 1.00 (2.00) |" in readme, readme
+    assert f"### MPICH, {ranks} ranks" in page, page
     assert "Barrier: 0.25 (0.15-0.35), 2.5 us." in page, page
     assert "| 1 MiB | 2.00 (1.90-2.10), 20 us | 2.00 (1.90-2.10), 20 us |" in page, page
     assert says(script, ["--check"]) is None
@@ -51,7 +56,12 @@ def main(folder):
     made["results"] = [row for row in made["results"]
                        if (row["mpi"], row["benchmark"]) != ("mpich", "reduce")]
     (folder / "summary.json").write_text(json.dumps(made))
-    assert "reduce of 2 ranks under MPICH" in says(script, [str(folder)])
+    assert f"reduce of {ranks} ranks under MPICH" in says(script, [str(folder)])
+
+
+def main(folder):
+    check(folder / "own", "readme-collectives.py", 2, 4)
+    check(folder / "shared", "readme-shared-cores.py", 4, 2)
 
 
 if __name__ == "__main__":

@@ -93,6 +93,8 @@ else
         python3 tests/report/collectives.py "$work/collectives"
     check 'the tables of collectives say what their figures say' \
         scripts/readme-collectives.py --check
+    check 'the tables of ranks that share cores say what their figures say' \
+        scripts/readme-shared-cores.py --check
     check 'the tables of mounts are made of their runs' \
         python3 tests/report/mounts.py "$work/mounts"
     check 'the tables of mounts say what their figures say' scripts/readme-mount.py --check
