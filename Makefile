@@ -32,7 +32,7 @@ help:
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make readme-hosts   latency between hosts: five minutes; writes the tables of it' \
 	  'make readme-collectives   collectives on one host: some minutes; writes the tables of it' \
-  'make readme-shared-cores   the same of 4 and 8 ranks that share cores: twenty minutes' \
+	  'make readme-shared-cores   the same of 4 and 8 ranks that share cores: twenty minutes' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
