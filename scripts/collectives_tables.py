@@ -5,7 +5,8 @@ readme-collectives.py and readme-shared-cores.py, which say which ranks and call
 import math
 import sys
 
-from readme_tables import figures_with, filled, median_us, ratio_of, rests_on, size_name
+from readme_tables import (digits, figures_with, filled, median_us, ratio_of, rests_on,
+                           size_name)
 
 MPIS = {"openmpi": "Open MPI 5", "debian-openmpi": "Open MPI 4.1", "mpich": "MPICH",
         "intel": "Intel MPI"}
@@ -68,7 +69,7 @@ def cell(figures, mpi, rank_count, call):
     values = [row["ratio"]["value"] for row in rows_of(figures, mpi, rank_count, call)]
     if not values:
         return "none"
-    return f"{mean(values):.2f}" + (f" ({max(values):.2f})" if len(values) > 1 else "")
+    return digits(mean(values)) + (f" ({digits(max(values))})" if len(values) > 1 else "")
 
 
 def rank_counts(figures):
@@ -105,9 +106,10 @@ def one(figures, mpi, rank_count, call, size):
     for row in rows_of(figures, mpi, rank_count, call):
         if row["size_bytes"] == size or call == "barrier":
             ratio = row["ratio"]
-            return (f"{ratio['value']:.2f} ({ratio['low']:.2f}-{ratio['high']:.2f}), "
-                    f"{row['weft_us']:.3g} us")
-    return ""
+            value, low, high = (digits(ratio[name]) for name in ("value", "low", "high"))
+            interval = f" ({low}-{high})" if ratio["confidence"] > 0 else ""
+            return f"{value}{interval}, {row['weft_us']:.3g} us"
+    return "none"
 
 
 def full(figures):

@@ -85,13 +85,31 @@ def figures_with(summary, rows):
     }
 
 
+def digits(ratio):
+    """With two digits behind the point; a small one with two that count."""
+    return f"{ratio:.2f}" if ratio >= 0.095 or ratio == 0 else f"{ratio:.2g}"
+
+
+def rounds_of(figures):
+    """How many rounds the ratios are of, fewer where runs were excluded; and how many are of few.
+    The interval from the smallest to the largest of n rounds has a confidence of 1 - 2^(1-n)."""
+    rounds = figures["rounds"]
+    confidences = [row["ratio"]["confidence"] for row in figures["rows"]]
+    if min(confidences) > 1 - 2 ** (2 - rounds):
+        return f"{rounds} rounds", ""
+    few = sum(confidence <= 0.5 for confidence in confidences)
+    some = f" {few} of {len(confidences)} ratios are of one or two rounds." if few else ""
+    return f"up to {rounds} rounds", some
+
+
 def rests_on(figures):
     """How much the ratios rest on, in sentences that go on behind `the median`."""
     width = max((row["ratio"]["high"] - row["ratio"]["low"]) / row["ratio"]["value"]
                 for row in figures["rows"])
+    rounds, few = rounds_of(figures)
     return (
-        f"of {figures['rounds']} rounds ({figures['processor']} with {figures['core_count']} "
-        f"cores). {figures['excluded_count']} of {figures['run_count']} runs were excluded: the "
+        f"of {rounds} ({figures['processor']} with {figures['core_count']} cores).{few} "
+        f"{figures['excluded_count']} of {figures['run_count']} runs were excluded: the "
         "machine's speed changed during them. The widest interval of a ratio, from end to end, is "
         f"{width:.2f} times the ratio.")
 
