@@ -12,7 +12,7 @@ use crate::large::{ERROR_COUNT, Held, Narrow};
 use crate::next::Next;
 use crate::nonblocking::{self, Reducing, Request, Sum};
 use crate::parts::{Described, Kinds};
-use crate::{communicators, exchange, movement, reduction, sessions};
+use crate::{communicators, exchange, movement, reduction, sessions, start};
 
 /// A handle of any interface (crates/mpi-abi).
 type Handle = usize;
@@ -287,14 +287,17 @@ both!(MPI_Ialltoall, MPI_Ialltoall_c,
     nonblocking::all_to_all(communicator, Data::new(send, send_count, send_kind),
         Data::new(receive, count, kind), request));
 
-entry!(MPI_Init, c_int, (count: Target, arguments: Target) => None, or NO_MPI,
+entry!(MPI_Init, c_int, (count: Target, arguments: Target) => start::prepare(), or NO_MPI,
     then communicators::note_begin);
 entry!(MPI_Init_thread, c_int, (count: Target, arguments: Target, level: c_int, given: Target) =>
-    None, or NO_MPI, then communicators::note_begin);
+    start::prepare(), or NO_MPI, then communicators::note_begin);
 entry!(MPI_Finalize, c_int, () => None, or NO_MPI, then communicators::note_end);
 entry!(MPI_Comm_free, c_int, (communicator: Target) =>
     communicators::free(communicator, NEXT.mpis()));
 entry!(MPI_Comm_disconnect, c_int, (communicator: Target) =>
     communicators::free(communicator, NEXT.mpis()));
 entry!(MPI_Session_init, c_int, (info: Handle, handler: Handle, session: Target) =>
-    sessions::note_begin());
+{
+    start::prepare();
+    sessions::note_begin()
+});

@@ -36,6 +36,7 @@
 //! - [`limits`]: how long data may be; [`in_place_tries`]: whether they are read in place.
 //! - [`waiting`] makes the MPI's progress while a rank waits, by an [`idle_request`]; [`liveness`]
 //!   checks whether the others live; [`yielding`] offers the processor to others.
+//! - [`start`] does what is quicker before the MPI starts threads.
 //! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
 //!   `weft top`; [`shared_count`]: a number that threads share.
@@ -75,6 +76,7 @@ pub mod served;
 pub mod sessions;
 pub mod shared_count;
 pub mod shares;
+pub mod start;
 pub mod unfinished;
 pub mod waiting;
 pub mod yielding;
