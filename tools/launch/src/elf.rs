@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reads from an ELF file what decides how it is linked: needed libraries, search paths, exported
-//! and missing symbols, marks.
+//! and missing symbols and their versions, marks.
 //!
 //! Called by `linkage.rs`, `family.rs` and the doctor; the parsing itself is the `object` crate's,
 //! which reads only the parts it needs. Source: ELF gABI, chapter "Dynamic Linking"; ld.so(8).
@@ -141,6 +141,64 @@ fn dynamic_symbols(
             .map(|symbol| symbol.name().map(str::to_owned))
             .filter(|name| !matches!(name, Ok(text) if text.is_empty()))
             .collect()
+    })
+}
+
+/// The versions of a library's symbols that the file asks for (.gnu.version_r), by the library's
+/// soname.
+///
+/// # Errors
+/// As `dynamic`.
+pub fn versions_needed(path: &Path, soname: &str) -> io::Result<Vec<String>> {
+    with_elf(path, |parsed, cache| {
+        let endian = parsed.endian();
+        let sections = parsed.elf_header().sections(endian, cache)?;
+        let mut found = Vec::new();
+        let Some((mut libraries, link)) = sections.gnu_verneed(endian, cache)? else {
+            return Ok(found);
+        };
+        let strings = sections.strings(endian, cache, link)?;
+        while let Some((library, mut versions)) = libraries.next()? {
+            if library.file(endian, strings)? != soname.as_bytes() {
+                continue;
+            }
+            while let Some(version) = versions.next()? {
+                found.push(String::from_utf8_lossy(version.name(endian, strings)?).into_owned());
+            }
+        }
+        Ok(found)
+    })
+}
+
+/// The versions that the file gives to its symbols (.gnu.version_d).
+///
+/// # Errors
+/// As `dynamic`.
+pub fn versions_defined(path: &Path) -> io::Result<Vec<String>> {
+    with_elf(path, |parsed, cache| {
+        let endian = parsed.endian();
+        let sections = parsed.elf_header().sections(endian, cache)?;
+        let mut found = Vec::new();
+        let Some((mut versions, link)) = sections.gnu_verdef(endian, cache)? else {
+            return Ok(found);
+        };
+        let strings = sections.strings(endian, cache, link)?;
+        while let Some((_, mut names)) = versions.next()? {
+            if let Some(name) = names.next()? {
+                found.push(String::from_utf8_lossy(name.name(endian, strings)?).into_owned());
+            }
+        }
+        Ok(found)
+    })
+}
+
+/// The kind of machine that the file is for (e_machine).
+///
+/// # Errors
+/// As `dynamic`.
+pub fn machine(path: &Path) -> io::Result<u16> {
+    with_elf(path, |parsed, _| {
+        Ok(parsed.elf_header().e_machine(parsed.endian()))
     })
 }
 

@@ -208,6 +208,7 @@ fn preloaded(
         provider_folder,
         program,
         family: mpi.family,
+        libmpi: mpi.libmpi.as_deref(),
         ranks: Some(ranks),
     };
     preloads::libraries(&arguments.rank, &job)

@@ -30,7 +30,8 @@
 //!   (`--dry-run`).
 //! - Preloaded libraries: `preloads` lists them, `preload` puts them into the ranks alone.
 //!   `launcher_library` is the one that the launcher gets.
-//!   `heap` is for `--heap`, `sched_yield` for `--yield`, `collectives` for `--collectives`.
+//!   `heap` is for `--heap`, `sched_yield` for `--yield`, `collectives` for `--collectives`,
+//!   `libfabric` for `--libfabric`.
 //! - What a job gets of its own: `dev_shm` (`--shm-size`), `mounts` (`--mount`), and `job_key`, the
 //!   secret that its processes on several hosts share.
 //! - Running: `supervise` watches the launcher until it ends and keeps the time limit; `deadlock`
@@ -92,6 +93,7 @@ mod launcher_library;
 mod launcher_options;
 mod launcher_process;
 pub mod leftovers;
+pub mod libfabric;
 pub mod limits;
 pub mod linkage;
 pub mod loader;

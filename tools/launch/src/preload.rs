@@ -45,6 +45,8 @@ pub struct Preloading<'a> {
     pub program: &'a Path,
     /// Whose MPI they have.
     pub family: Family,
+    /// The file of that MPI, where it is known.
+    pub libmpi: Option<&'a Path>,
     /// Ranks of the whole job, where anybody knows.
     pub ranks: Option<u32>,
 }
@@ -62,6 +64,7 @@ impl Preloading<'_> {
             provider_folder: Some(folder),
             program,
             family: Family::Mpich,
+            libmpi: None,
             ranks: Some(4),
         }
     }
@@ -71,8 +74,16 @@ impl Preloading<'_> {
     /// # Errors
     /// `Fault::Usage` over another transport, else as [`find`].
     pub fn find_over_weft(&self, option: &str, file_name: &str) -> Result<PathBuf, Fault> {
+        find(option, file_name, self.over_weft(option)?, self.program)
+    }
+
+    /// The folder of the libraries, for an option that serves Weft and no other transport.
+    ///
+    /// # Errors
+    /// `Fault::Usage` over another transport.
+    pub(crate) fn over_weft(&self, option: &str) -> Result<&Path, Fault> {
         match (self.transport, self.provider_folder) {
-            (Transport::Weft, Some(folder)) => find(option, file_name, folder, self.program),
+            (Transport::Weft, Some(folder)) => Ok(folder),
             (transport, _) => Err(Fault::Usage(format!(
                 "{option} serves Weft, not --transport {transport}; leave one of the two out"
             ))),
@@ -117,7 +128,10 @@ pub(crate) fn can_be_named(library: &Path) -> bool {
 }
 
 /// Whether the loader preloads libraries into this program.
-fn takes_preloads(option: &str, program: &Path) -> Result<(), Fault> {
+///
+/// # Errors
+/// `Fault::Usage` if it does not.
+pub(crate) fn takes_preloads(option: &str, program: &Path) -> Result<(), Fault> {
     let refuse = |why: &str| {
         Err(Fault::Usage(format!(
             "{option}: {} {why}, so no library can be preloaded into it; leave {option} out",

@@ -6,6 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
@@ -27,9 +28,13 @@ pub struct RankArguments {
     /// Who carries out collectives among ranks of one host
     #[arg(long, value_enum, default_value_t = Collectives::Auto, value_name = "WHO")]
     pub collectives: Collectives,
+    /// The libfabric.so.1 that the ranks load in place of the one that their MPI was linked to;
+    /// default: $WEFT_LIBFABRIC, if that is set
+    #[arg(long, value_name = "FILE")]
+    pub libfabric: Option<PathBuf>,
     /// Set only what makes the MPI use the transport, as you would with mpirun: no shared heap, no
-    /// other sched_yield, no collectives of Weft, no rules for collectives
-    #[arg(long, conflicts_with_all = ["heap", "yielding", "collectives"])]
+    /// other sched_yield, no collectives of Weft, no other libfabric, no rules for collectives
+    #[arg(long, conflicts_with_all = ["heap", "yielding", "collectives", "libfabric"])]
     pub plain: bool,
     /// Set a variable of the ranks; this wins over a value that Weft would set
     #[arg(long = "env", value_name = "K=V", value_parser = Variable::parser())]
@@ -53,6 +58,7 @@ impl RankArguments {
             heap: Heap::Private,
             yielding: Yield::System,
             collectives: Collectives::Mpi,
+            libfabric: None,
             plain: false,
             variables: Vec::new(),
         }

@@ -117,6 +117,7 @@ pub fn ready(
         provider_folder: Some(&folder),
         program: &program.path,
         family: mpi.family,
+        libmpi: mpi.libmpi.as_deref(),
         ranks: standing.ranks,
     };
     let mut libraries = preloads::libraries(rank, &preloading)?;

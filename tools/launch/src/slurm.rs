@@ -207,6 +207,9 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
         Collectives::Mpi => add("--collectives=mpi".into()),
         Collectives::Weft => add("--collectives=weft".into()),
     }
+    if let Some(path) = &rank.libfabric {
+        add(joined("--libfabric=", path.as_os_str()));
+    }
     if let Some(size) = arguments.shm_size {
         add(format!("--shm-size={size}").into());
     }
@@ -289,6 +292,7 @@ mod tests {
             "--heap=shared",
             "--yield=pause",
             "--collectives=weft",
+            "--libfabric=/f/libfabric.so.1",
             "--shm-size=64m",
             "--mount=s3://data/p:/mnt/p:ro",
             "--plain",

@@ -22,6 +22,10 @@ pub struct Outcome {
     pub library: String,
 }
 
+/// Names another libfabric (`weft run`). Only ranks over Weft would get it, and runs differ in
+/// their transport alone.
+const LIBFABRIC: &str = "WEFT_LIBFABRIC";
+
 /// A line that a benchmark prints with --json.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -42,6 +46,7 @@ pub fn run(run: &Run) -> Result<Outcome, Error> {
         .expect("a command line has a program");
     let mut child = Command::new(program)
         .args(arguments)
+        .env_remove(LIBFABRIC)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
