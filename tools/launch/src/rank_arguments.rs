@@ -42,6 +42,45 @@ pub struct RankArguments {
 }
 
 impl RankArguments {
+    /// All but `--mpi` and `--env` as words, for another command of Weft, perhaps in another
+    /// folder.
+    #[must_use]
+    pub fn words(&self) -> Vec<OsString> {
+        let Self {
+            mpi: _,
+            heap,
+            yielding,
+            collectives,
+            libfabric,
+            plain,
+            variables: _,
+        } = self;
+        let heap = match heap {
+            Heap::Auto => None,
+            Heap::Private => Some("--heap=private"),
+            Heap::Shared => Some("--heap=shared"),
+        };
+        let yielding = match yielding {
+            Yield::Auto => None,
+            Yield::System => Some("--yield=system"),
+            Yield::Pause => Some("--yield=pause"),
+        };
+        let collectives = match collectives {
+            Collectives::Auto => None,
+            Collectives::Mpi => Some("--collectives=mpi"),
+            Collectives::Weft => Some("--collectives=weft"),
+        };
+        let plain = plain.then_some("--plain");
+        let words = [heap, yielding, collectives, plain];
+        let words = words.into_iter().flatten().map(OsString::from);
+        let libfabric = libfabric.as_ref().map(|path| {
+            let mut word = OsString::from("--libfabric=");
+            word.push(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+            word
+        });
+        words.chain(libfabric).collect()
+    }
+
     /// Whether one of the variables of the user, or of this process, has such a name.
     pub(crate) fn says(&self, is_it: impl Fn(&str) -> bool) -> bool {
         let given = self.variables.iter().any(|variable| is_it(&variable.name));

@@ -15,7 +15,6 @@ use weft_job::sbatch::Start;
 use crate::arguments::{Arguments, CoreBinding};
 use crate::fault::Fault;
 use crate::mpi_choice::MpiChoice;
-use crate::rank_arguments::{Collectives, Heap, Yield};
 use crate::shell::quote;
 use crate::slurm_start::{self, Decided};
 use crate::stderr::say;
@@ -192,32 +191,12 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
     if rank.mpi != MpiChoice::Auto {
         add(joined("--mpi=", &rank.mpi.to_word()));
     }
-    match rank.heap {
-        Heap::Auto => {}
-        Heap::Private => add("--heap=private".into()),
-        Heap::Shared => add("--heap=shared".into()),
-    }
-    match rank.yielding {
-        Yield::Auto => {}
-        Yield::System => add("--yield=system".into()),
-        Yield::Pause => add("--yield=pause".into()),
-    }
-    match rank.collectives {
-        Collectives::Auto => {}
-        Collectives::Mpi => add("--collectives=mpi".into()),
-        Collectives::Weft => add("--collectives=weft".into()),
-    }
-    if let Some(path) = &rank.libfabric {
-        add(joined("--libfabric=", path.as_os_str()));
-    }
+    rank.words().into_iter().for_each(&mut add);
     if let Some(size) = arguments.shm_size {
         add(format!("--shm-size={size}").into());
     }
     for mount in &arguments.mounts {
         add(format!("--mount={mount}").into());
-    }
-    if rank.plain {
-        add("--plain".into());
     }
     for variable in &rank.variables {
         add(joined(

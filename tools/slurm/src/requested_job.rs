@@ -13,7 +13,6 @@ use weft_job::mount::check_all;
 use weft_job::time::TimeLimit;
 use weft_job::whole::Whole;
 use weft_launch::mpi_choice::MpiChoice;
-use weft_launch::rank_arguments::Heap;
 
 use crate::arguments::SubmitArguments;
 use crate::fault::Fault;
@@ -96,7 +95,7 @@ pub fn of(arguments: &SubmitArguments) -> Result<RequestedJob, Fault> {
         program,
         variables: variables(&job, arguments),
         options: options(arguments),
-        exec_options: exec_options(arguments),
+        exec_options: exec_options(arguments)?,
         job,
         mpi_option: mpi.as_ref().map(MpiChoice::to_word),
         mpi: mpi.unwrap_or(MpiChoice::Auto),
@@ -257,14 +256,16 @@ fn options(arguments: &SubmitArguments) -> Vec<String> {
     own.chain(arguments.sbatch.iter().cloned()).collect()
 }
 
-fn exec_options(arguments: &SubmitArguments) -> Vec<String> {
-    let heap = match arguments.rank.heap {
-        Heap::Auto => None,
-        Heap::Private => Some("--heap=private"),
-        Heap::Shared => Some("--heap=shared"),
+fn exec_options(arguments: &SubmitArguments) -> Result<Vec<String>, Fault> {
+    let words = arguments.rank.words().into_iter();
+    let text = |word: OsString| {
+        word.into_string().map_err(|word| {
+            Fault::Usage(format!(
+                "{word:?} is not UTF-8, and a batch script can name no such file; name a link to it"
+            ))
+        })
     };
-    let plain = arguments.rank.plain.then_some("--plain");
-    heap.into_iter().chain(plain).map(str::to_owned).collect()
+    words.map(text).collect()
 }
 
 #[cfg(test)]
@@ -275,6 +276,17 @@ mod tests {
 
     fn requested(words: &[&str]) -> Result<RequestedJob, Fault> {
         of(&pass_through::parse(words.iter().map(Into::into).collect()).unwrap())
+    }
+
+    #[test]
+    fn what_is_said_of_the_ranks_goes_on() {
+        let words = [
+            "--yield=pause",
+            "--collectives=mpi",
+            "--libfabric=/f/libfabric.so.1",
+        ];
+        let job = requested(&[&["-n", "2"], &words[..], &["./a"]].concat()).unwrap();
+        assert_eq!(job.exec_options, words);
     }
 
     #[test]
