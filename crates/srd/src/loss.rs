@@ -214,11 +214,15 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<Nanos> {
         clocks.delivered_ns = clocks.delivered_ns.max(section.echo_sent_ns);
         clocks.away_ns = away_ns;
     }
-    let echoed = sender.ring.get(section.echo_sequence);
-    if echoed.is_some_and(|sent| sent.hurried || sent.again) {
-        sender.round_trip.on_hurried_answer(away_ns);
-    } else {
-        sender.round_trip.on_answer(away_ns);
+    // The tail probe counts from before the newest packet, which is the one that is echoed.
+    let since_ns = heard
+        .now_ns
+        .saturating_sub(heard.waited_ns)
+        .saturating_since(clocks.base_ns);
+    match sender.ring.get(section.echo_sequence) {
+        Some(sent) if sent.hurried || sent.again => sender.round_trip.on_hurried_answer(away_ns),
+        Some(_) => sender.round_trip.on_answer(away_ns.max(since_ns)),
+        None => sender.round_trip.on_answer(away_ns),
     }
     if section.hold_ns == HOLD_UNKNOWN_NS {
         return None;

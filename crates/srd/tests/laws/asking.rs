@@ -189,7 +189,7 @@ fn held_back_or_not_all_comes_over_links_that_lose_and_reorder_whatever_the_seed
 }
 
 /// Two hosts that send long packets, or only those of one datagram.
-fn with_packets(long_packets: bool) -> World {
+pub fn with_packets(long_packets: bool) -> World {
     let config = Config {
         long_packets,
         ..config()

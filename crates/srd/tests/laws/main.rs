@@ -22,3 +22,4 @@ mod reach;
 mod recovery;
 mod replay;
 mod sizes;
+mod unasked;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Senders with packets in flight that ask for nothing, to receivers that hold acknowledgements
+//! back (srd-protocol 7.3, 7.5): what the senders need to hear of, and do not by itself.
+
+use crate::asking::with_packets;
+use crate::pair::{MS, US};
+
+/// The answer comes with the remote's message, and says that the first of two arrived long ago.
+#[test]
+fn who_sends_two_messages_and_hears_once_hardly_sends_one_again() {
+    for apart_ns in [100 * US, 500 * US, MS, 2 * MS] {
+        for length in [500, 4 << 10] {
+            let mut world = with_packets(true);
+            let mut before = 0;
+            for turn in 0..300 {
+                if turn == 100 {
+                    let statistics = world.hosts[0].machine.inspect().statistics();
+                    before = statistics.retransmitted_count;
+                }
+                world.post(0, 1, 2 * turn, length);
+                world.run_for(apart_ns);
+                world.post(0, 1, 2 * turn + 1, length);
+                world.run_for(apart_ns);
+                world.post(1, 0, turn, length);
+                world.run_for(5 * MS);
+            }
+            let after = world.hosts[0].machine.inspect().statistics();
+            let again = after.retransmitted_count - before;
+            println!("{apart_ns} {length}: {again} again");
+            assert!(
+                again <= 4,
+                "{again} of 400 again, {apart_ns} ns apart, {length} bytes"
+            );
+        }
+    }
+}
