@@ -5,13 +5,15 @@ use crate::ack_timer::HELD_BYTES;
 use crate::flow::Flow;
 use crate::outgoing::Outgoing;
 use crate::send_queue::SendQueue;
-use crate::sent::Piece;
+use crate::sender::Sender;
+use crate::sent::{Fate, Piece};
+use weft_wire::time::Instant;
 
 /// Whether the remote should acknowledge a piece of a longer message at once, if no piece leaves
 /// after it. It need not if the piece ends a message whose acknowledgement nobody waits for, and
 /// enough more could leave: then the acknowledgement may come with the remote's next message.
 /// `bytes`: of its packet.
-pub(crate) fn wants_answer(flow: &Flow, piece: &Piece, bytes: u32) -> bool {
+pub(crate) fn wants_answer(flow: &Flow, piece: &Piece, bytes: u32, now_ns: Instant) -> bool {
     let Flow { sender, queue, .. } = flow;
     let Piece::Segment { slot, offset, .. } = *piece else {
         return true;
@@ -20,7 +22,7 @@ pub(crate) fn wants_answer(flow: &Flow, piece: &Piece, bytes: u32) -> bool {
         return true;
     };
     let tried = &sender.tried;
-    if outgoing.is_awaited || queue.has_unsent() || tried.owes {
+    if outgoing.is_awaited || queue.has_unsent() || tried.owes || asked_in_vain(sender, now_ns) {
         return true;
     }
     if !is_held(outgoing) {
@@ -32,9 +34,10 @@ pub(crate) fn wants_answer(flow: &Flow, piece: &Piece, bytes: u32) -> bool {
 
 /// Whether what is not part of a longer message asks for an answer at once. Either an awaited
 /// message before it did not. Or it is a short message, the remote takes longer than it would with
-/// the usual delay, and somebody waits for it, or the window has no room for what comes next.
+/// the usual delay, and somebody waits for it, the window has no room for what comes next, or the
+/// last question has had no answer.
 #[inline]
-pub(crate) fn hurries(flow: &Flow, piece: &Piece, packet_bytes: u16) -> bool {
+pub(crate) fn hurries(flow: &Flow, piece: &Piece, packet_bytes: u16, now_ns: Instant) -> bool {
     let Flow { sender, queue, .. } = flow;
     if matches!(piece, Piece::Segment { .. } | Piece::Data { .. }) {
         return false;
@@ -47,7 +50,18 @@ pub(crate) fn hurries(flow: &Flow, piece: &Piece, packet_bytes: u16) -> bool {
     };
     let is_awaited = || queue.messages.get(slot).is_some_and(|one| one.is_awaited);
     let is_last = || is_full_behind(flow, packet_bytes.into());
-    sender.round_trip.answers_late() && (is_awaited() || is_last())
+    sender.round_trip.answers_late() && (is_awaited() || is_last() || asked_in_vain(sender, now_ns))
+}
+
+/// Whether the packet that asked last is not acknowledged, though an answer to such a packet is
+/// late by now: it was lost, or its answer was, and nothing else tells of what it asked for.
+fn asked_in_vain(sender: &Sender, now_ns: Instant) -> bool {
+    let ring = &sender.ring;
+    let asked = sender.tried.asked_from(ring.first());
+    asked.and_then(|asked| ring.get(asked)).is_some_and(|sent| {
+        let away_ns = now_ns.saturating_since(sent.sent_ns);
+        sent.fate != Fate::Acknowledged && sender.round_trip.is_late(away_ns)
+    })
 }
 
 /// Whether the answer to this piece, which asks for it, comes sooner than those of others that are

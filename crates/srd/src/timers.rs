@@ -129,7 +129,13 @@ impl RoundTrip {
     /// nothing back (srd-protocol 7.3).
     #[inline]
     pub(crate) fn answers_late(&self) -> bool {
-        u64::from(self.answer.mean_ns) > u64::from(self.network.mean_ns) + LATE_NS
+        self.is_late(self.answer.mean_ns())
+    }
+
+    /// Whether an answer takes so long.
+    #[inline]
+    pub(crate) fn is_late(&self, away_ns: Nanos) -> bool {
+        away_ns.0 > u64::from(self.network.mean_ns) + LATE_NS
     }
 
     /// Time-outs that went unanswered.

@@ -146,12 +146,12 @@ impl Turn<'_> {
         let bytes = u32::from(long.count) * u32::from(packet_bytes);
         let ends = next_bytes.is_some_and(|next| sender.batch_ends_after(bytes, next));
         let last = bulk && (ends || next_bytes.is_none());
-        let hurries = asking::hurries(self.flow, &piece, packet_bytes);
+        let hurries = asking::hurries(self.flow, &piece, packet_bytes, now_ns);
         let marks = Marks {
             path,
             sequence: sender.ring.next(),
             acknowledge_now: hurries
-                || last && (ends || asking::wants_answer(self.flow, &piece, bytes)),
+                || last && (ends || asking::wants_answer(self.flow, &piece, bytes, now_ns)),
             is_retransmission: false,
             further_count: long.count - 1,
         };
@@ -174,7 +174,7 @@ impl Turn<'_> {
         };
         if marks.acknowledge_now {
             let sender = &mut self.flow.sender;
-            sender.tried.on_asked();
+            sender.tried.on_asked(sequence);
             if let Some(sent) = sender.ring.get_mut(sequence).filter(|_| is_hurried) {
                 sent.hurried = true;
             }

@@ -13,6 +13,8 @@ pub(crate) struct Tried {
     from: u32,
     most_bytes: u32,
     unasked_bytes: u32,
+    /// The sequence that asked last, of which 32 bits are kept.
+    asked: u32,
     /// Somebody waits for a message that left without a question, since more was to leave behind
     /// it.
     pub(crate) owes: bool,
@@ -24,6 +26,7 @@ impl Tried {
             from: next as u32,
             most_bytes: 0,
             unasked_bytes: 0,
+            asked: next.wrapping_sub(1) as u32,
             owes: false,
         }
     }
@@ -35,11 +38,19 @@ impl Tried {
         self.most_bytes = self.most_bytes.max(in_flight_bytes as u32);
     }
 
-    /// The packet that left last asks for an answer at once.
+    /// The packet with this sequence, which left last, asks for an answer at once.
     #[inline]
-    pub(crate) fn on_asked(&mut self) {
+    pub(crate) fn on_asked(&mut self, sequence: u64) {
         self.unasked_bytes = 0;
         self.owes = false;
+        self.asked = sequence as u32;
+    }
+
+    /// The sequence that asked last, if `first` is no later.
+    #[inline]
+    pub(crate) fn asked_from(&self, first: u64) -> Option<u64> {
+        let ahead = self.asked.wrapping_sub(first as u32) as i32;
+        u64::try_from(ahead).ok().map(|ahead| first + ahead)
     }
 
     /// Whether, before a message of which so many bytes have left, so much is in flight and was not

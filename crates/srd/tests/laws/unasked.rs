@@ -3,7 +3,15 @@
 //! back (srd-protocol 7.3, 7.5): what the senders need to hear of, and do not by itself.
 
 use crate::asking::with_packets;
-use crate::pair::{MS, US};
+use crate::oversubscribed::hold_back;
+use crate::pair::{MS, US, World};
+
+/// Two hosts that hold back acknowledgements for 2 ms.
+fn holding_back(long_packets: bool) -> World {
+    let mut world = with_packets(long_packets);
+    hold_back(&mut world);
+    world
+}
 
 /// The answer comes with the remote's message, and says that the first of two arrived long ago.
 #[test]
@@ -32,5 +40,29 @@ fn who_sends_two_messages_and_hears_once_hardly_sends_one_again() {
                 "{again} of 400 again, {apart_ns} ns apart, {length} bytes"
             );
         }
+    }
+}
+
+/// Nothing else would tell the sender: the receiver has said so, and holds back what comes next.
+#[test]
+fn who_hears_nothing_of_what_it_asked_for_asks_again_with_its_next_message() {
+    for (first, second) in [
+        (500, 500),
+        (500, 4 << 10),
+        (4 << 10, 500),
+        (4 << 10, 4 << 10),
+    ] {
+        let mut world = holding_back(true);
+        let remote = world.remote(0, 1);
+        let mut is_first = true;
+        world.swallow = Box::new(move |from, _, _, _| from == 1 && std::mem::take(&mut is_first));
+        world.post(0, 1, 1000, first);
+        world.hosts[0].machine.at(remote).await_end(1000);
+        world.run_for(200 * US);
+        assert!(!world.hosts[0].sent.contains(&1000));
+        world.post(0, 1, 1001, second);
+        world.run_for(200 * US);
+        let is_sent = world.hosts[0].sent.contains(&1000);
+        assert!(is_sent, "{second} bytes behind {first}");
     }
 }
