@@ -64,6 +64,19 @@ fn asked_in_vain(sender: &Sender, now_ns: Instant) -> bool {
     })
 }
 
+/// Whether a probe must ask, since no packet will: the owner wants to hear of what is in flight, or
+/// what comes next waits for the window, which has shrunk. With nothing held back the answers come
+/// soon by themselves.
+pub(crate) fn asks_alone(flow: &Flow) -> bool {
+    let Flow { sender, queue, .. } = flow;
+    sender.tried.asks_alone
+        || queue.has_unsent()
+            && sender.tried.has_unasked()
+            && sender.round_trip.answers_late()
+            && !sender.ring.has_lost()
+            && is_full_behind(flow, 0)
+}
+
 /// Whether the answer to this piece, which asks for it, comes sooner than those of others that are
 /// held back (srd-protocol 9.4).
 pub(crate) fn is_hurried(flow: &Flow, piece: &Piece) -> bool {

@@ -57,6 +57,20 @@ impl RemoteControl<'_> {
         }
     }
 
+    /// Asks for the acknowledgement of what has left and did not ask. The remote may hold it back
+    /// (srd-protocol 7.5). For an endpoint that closes.
+    #[cold]
+    pub fn ask(&mut self, now_ns: Instant) {
+        let Ok((flow, _)) = self.flows.known_flow(self.remote.0) else {
+            return;
+        };
+        // Who does not know us yet holds nothing back.
+        let is_held = flow.identity.knows_us && !flow.sender.ring.is_empty();
+        let tried = &mut flow.sender.tried;
+        tried.asks_alone = is_held && tried.has_unasked();
+        self.flows.settle(self.remote.0, now_ns, true);
+    }
+
     /// Takes back the payload of an [`Event::Message`] after use. The next message is put together
     /// in its memory. Fast path.
     pub fn recycle(&mut self, payload: Vec<u8>) {

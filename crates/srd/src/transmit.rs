@@ -74,7 +74,23 @@ impl Turn<'_> {
             self.send_piece(piece);
             return true;
         }
+        if asking::asks_alone(self.flow) {
+            return self.ask_behind();
+        }
         self.ask_or_acknowledge()
+    }
+
+    /// A probe asks for the acknowledgement of what has left, on the path of the newest packet, so
+    /// that it does not overtake that packet.
+    #[cold]
+    fn ask_behind(&mut self) -> bool {
+        let sender = &mut self.flow.sender;
+        let newest = sender.ring.next().wrapping_sub(1);
+        sender.tried.on_asked(newest);
+        let path = sender.ring.get(newest).map(|sent| sent.path);
+        let path = path.unwrap_or_else(|| sender.paths.pick(self.now_ns, None));
+        self.send_probe(path);
+        true
     }
 
     /// Whether the next packet can carry a due acknowledgement.

@@ -18,6 +18,8 @@ pub(crate) struct Tried {
     /// Somebody waits for a message that left without a question, since more was to leave behind
     /// it.
     pub(crate) owes: bool,
+    /// The owner wants to hear of all that has left without a question.
+    pub(crate) asks_alone: bool,
 }
 
 impl Tried {
@@ -28,6 +30,7 @@ impl Tried {
             unasked_bytes: 0,
             asked: next.wrapping_sub(1) as u32,
             owes: false,
+            asks_alone: false,
         }
     }
 
@@ -43,7 +46,14 @@ impl Tried {
     pub(crate) fn on_asked(&mut self, sequence: u64) {
         self.unasked_bytes = 0;
         self.owes = false;
+        self.asks_alone = false;
         self.asked = sequence as u32;
+    }
+
+    /// Whether something has left behind it.
+    #[inline]
+    pub(crate) fn has_unasked(&self) -> bool {
+        self.unasked_bytes > 0
     }
 
     /// The sequence that asked last, if `first` is no later.

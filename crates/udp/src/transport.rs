@@ -327,6 +327,10 @@ impl<P: Ports> Transport<P> {
     fn close(&mut self) {
         let start_ns = self.ports.now_ns();
         let mut heard_ns = start_ns;
+        for index in 0..self.driver.machine.inspect().remote_count() {
+            let remote = weft_srd::Remote(index as u32);
+            self.driver.machine.at(remote).ask(start_ns);
+        }
         loop {
             let now_ns = self.ports.now_ns();
             let waited = now_ns > heard_ns + LINGER_SILENT_NS || now_ns > start_ns + LINGER_NS;

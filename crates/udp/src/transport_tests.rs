@@ -23,12 +23,25 @@ const TICK_NS: Nanos = Nanos(100_000);
 /// Longer than any time-out, and shorter than what is due while nothing is under way.
 const SOON_NS: Nanos = Nanos(200_000_000);
 
+/// A datagram, with zeros for its payload.
+fn bytes_of(transmit: &Transmit) -> Vec<u8> {
+    let mut bytes = transmit.head.as_bytes().to_vec();
+    bytes.resize(transmit.length_bytes(), 0);
+    bytes
+}
+
 /// Sends into the void and hears nothing. Its clock moves with every look.
 #[derive(Debug)]
 struct Nowhere {
     now_ns: Instant,
     tick_ns: Nanos,
     sent_count: usize,
+    /// What was sent, with zeros for payloads.
+    sent: Vec<Vec<u8>>,
+    /// When something left first.
+    left_ns: Option<Instant>,
+    /// What the other host has sent, and from which of its ports.
+    inbox: Vec<(u8, Vec<u8>)>,
     until_ns: Option<Instant>,
     /// Pieces of a longer packet that a look finds and keeps.
     kept_count: usize,
@@ -49,6 +62,9 @@ impl Ports for Nowhere {
             now_ns: Instant(1_000_000_000),
             tick_ns: TICK_NS,
             sent_count: 0,
+            sent: Vec::new(),
+            left_ns: None,
+            inbox: Vec::new(),
             until_ns: None,
             kept_count: 0,
             refuses: false,
@@ -87,6 +103,10 @@ impl Ports for Nowhere {
         for _ in 0..refused_count {
             visit(self.now_ns, Incoming::Refused(THERE.into()));
         }
+        for (index, datagram) in std::mem::take(&mut self.inbox) {
+            let origin = Origin::from(SocketAddr::from((THERE.0, THERE.1 + u16::from(index))));
+            visit(self.now_ns, Incoming::Datagram(origin, &datagram));
+        }
         self.kept_count + refused_count
     }
     fn has_queued_errors(&self) -> bool {
@@ -104,7 +124,9 @@ impl Ports for Nowhere {
         !self.is_child
     }
     fn send(&mut self, batch: &[Transmit], _: &Sends) -> Departed {
+        self.left_ns = self.left_ns.or(Some(self.now_ns));
         self.sent_count += batch.len();
+        self.sent.extend(batch.iter().map(bytes_of));
         self.refused_count += usize::from(self.refuses);
         Departed {
             count: batch.len(),
@@ -275,6 +297,49 @@ fn who_closes_waits_for_what_remotes_say_and_not_for_what_hosts_say_of_them() {
     let took_ns = transport.ports.now_ns - start_ns;
     assert!(took_ns > LINGER_SILENT_NS, "it is owed something");
     assert!(took_ns < LINGER_SILENT_NS + SOON_NS, "{took_ns:?}");
+}
+
+/// Both know each other, and nothing is under way.
+fn acquainted() -> Transport<Nowhere> {
+    let mut transport = open();
+    let config = weft_srd::Config {
+        address: SocketAddr::from(THERE).ip(),
+        ports: std::array::from_fn(|index| THERE.1 + index as u16),
+        fresh_contact: true,
+        ..weft_srd::Config::default()
+    };
+    let mut other = weft_srd::Machine::new(config, 9).expect("usual settings");
+    transport.ports.tick_ns = Nanos(1_000);
+    post(&mut transport, 1);
+    for _ in 0..20 {
+        let now_ns = transport.ports.now_ns;
+        for datagram in std::mem::take(&mut transport.ports.sent) {
+            other.handle_datagram(now_ns, SocketAddr::from(HERE), &datagram);
+        }
+        other.handle_timeout(now_ns);
+        while let Some(transmit) = other.poll_transmit(now_ns) {
+            let index = transmit.path.source_port_index();
+            transport.ports.inbox.push((index, bytes_of(&transmit)));
+        }
+        transport.progress(&mut Unmoved);
+        transport.ports.now_ns += TICK_NS;
+    }
+    assert!(!transport.driver.machine.inspect().owes(), "acquainted");
+    transport
+}
+
+/// Who holds back an acknowledgement would keep it for milliseconds.
+#[test]
+fn who_closes_asks_for_what_is_not_acknowledged() {
+    let mut transport = acquainted();
+    post(&mut transport, 1);
+    transport.ports.left_ns = None;
+    let start_ns = transport.ports.now_ns;
+    transport.close();
+    let left_ns = transport.ports.left_ns.expect("something leaves");
+    let took_ns = left_ns - start_ns;
+    // No timer is due so soon.
+    assert!(took_ns < Nanos(10_000), "{took_ns:?}");
 }
 
 /// Its parent's ports have word for nobody else, and nobody there ever hands it over.

@@ -2,6 +2,8 @@
 //! Senders with packets in flight that ask for nothing, to receivers that hold acknowledgements
 //! back (srd-protocol 7.3, 7.5): what the senders need to hear of, and do not by itself.
 
+use weft_srd::Instant;
+
 use crate::asking::with_packets;
 use crate::oversubscribed::hold_back;
 use crate::pair::{MS, US, World};
@@ -11,6 +13,25 @@ fn holding_back(long_packets: bool) -> World {
     let mut world = with_packets(long_packets);
     hold_back(&mut world);
     world
+}
+
+/// What the remote says of itself leaves room for less than is in flight.
+#[test]
+fn who_waits_for_a_window_that_has_shrunk_asks() {
+    for length in [500, 4 << 10, 100_000] {
+        let mut world = holding_back(true);
+        world.post(0, 1, 1000, 500);
+        world.run_for(30 * US);
+        world.hosts[1].machine.set_penalty(127);
+        world.post(1, 0, 1000, 500);
+        world.post(0, 1, 1001, 8 << 10);
+        world.run_for(15 * US);
+        let (before, sent) = (world.hosts[1].got.len(), world.sent_per_host[0]);
+        world.post(0, 1, 1002, length);
+        world.run_for(300 * US);
+        assert_eq!(world.hosts[1].got.len(), before + 1, "{length} bytes");
+        assert!(world.sent_per_host[0] <= sent + 4 + length as u64 / 1000);
+    }
 }
 
 /// The answer comes with the remote's message, and says that the first of two arrived long ago.
@@ -64,5 +85,24 @@ fn who_hears_nothing_of_what_it_asked_for_asks_again_with_its_next_message() {
         world.run_for(200 * US);
         let is_sent = world.hosts[0].sent.contains(&1000);
         assert!(is_sent, "{second} bytes behind {first}");
+    }
+}
+
+/// An endpoint that closes does not leave before its messages have arrived.
+#[test]
+fn who_asks_hears_soon_of_what_is_held_back() {
+    for length in [500, 4 << 10] {
+        let mut world = holding_back(true);
+        world.run_until_quiet(20 * MS);
+        world.post(0, 1, 1000, length);
+        world.run_for(5 * US);
+        let (remote, now) = (world.remote(0, 1), Instant(world.time_at(0)));
+        world.hosts[0].machine.at(remote).ask(now);
+        world.run_for(100 * US);
+        assert!(!world.hosts[0].machine.inspect().owes(), "{length} bytes");
+        let sent = world.sent_per_host[0];
+        world.hosts[0].machine.at(remote).ask(now);
+        world.run_for(MS);
+        assert_eq!(world.sent_per_host[0], sent, "nothing is left to ask for");
     }
 }
