@@ -16,6 +16,10 @@ const OUTBOX_LIMIT: usize = 48;
 /// whole window left in one go, its acknowledgements would wait for its end, and its memory would
 /// have left the caches by then.
 const FLUSH_BYTES: usize = 48 << 10;
+/// The same within one message. Chosen: the longest message that is sent unasked. A look into the
+/// sockets after each batch takes half as long as the batch, and the receiver waits for it
+/// (docs/lab/2026-11-28-long-messages-and-looks-between-batches.md).
+const MESSAGE_FLUSH_BYTES: usize = 256 << 10;
 
 /// Datagrams on their way from the machine to the ports.
 #[derive(Debug, Default)]
@@ -33,6 +37,15 @@ pub(crate) struct Outbox {
     pub(crate) has_more: bool,
     /// Times that a socket was full.
     pub(crate) blocked_count: u64,
+}
+
+/// Whether more of a message follows after these datagrams.
+fn is_within_message(batch: &[Transmit], sends: &Sends) -> bool {
+    let part = batch.last().and_then(|last| last.payload);
+    part.is_some_and(|part| {
+        let end_bytes = part.offset_bytes as usize + part.length_bytes as usize;
+        end_bytes < sends.length_bytes(part.token)
+    })
 }
 
 impl Outbox {
@@ -122,7 +135,11 @@ impl Outbox {
             if !may_follow && !self.is_blocked() {
                 return sent_count;
             }
-            if sent_bytes >= FLUSH_BYTES {
+            let most_bytes = match is_within_message(waiting, sends) {
+                true => MESSAGE_FLUSH_BYTES,
+                false => FLUSH_BYTES,
+            };
+            if sent_bytes >= most_bytes {
                 self.has_more = true;
                 return sent_count;
             }

@@ -158,6 +158,15 @@ impl Sends {
         self.get(token).is_some()
     }
 
+    /// How long a payload is; 0 of a send that has ended.
+    pub(crate) fn length_bytes(&self, token: u64) -> usize {
+        match self.get(token).map(|entry| &entry.held) {
+            None | Some(Held::Nothing) => 0,
+            Some(Held::User(buffer) | Held::Shared(buffer)) => buffer.length_bytes(),
+            Some(Held::Copy(length_bytes)) => *length_bytes,
+        }
+    }
+
     /// Adds a stretch of a payload to a datagram.
     pub fn gather<'a>(
         &'a self,
