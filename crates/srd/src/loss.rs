@@ -222,6 +222,10 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<Nanos> {
     match sender.ring.get(section.echo_sequence) {
         Some(sent) if sent.hurried || sent.again => sender.round_trip.on_hurried_answer(away_ns),
         Some(_) => sender.round_trip.on_answer(away_ns.max(since_ns)),
+        // Of a probe, which is answered at once.
+        None if section.echo_sequence == NO_SEQUENCE => {
+            sender.round_trip.on_hurried_answer(away_ns)
+        }
         None => sender.round_trip.on_answer(away_ns),
     }
     if section.hold_ns == HOLD_UNKNOWN_NS {

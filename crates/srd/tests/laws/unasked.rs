@@ -2,17 +2,23 @@
 //! Senders with packets in flight that ask for nothing, to receivers that hold acknowledgements
 //! back (srd-protocol 7.3, 7.5): what the senders need to hear of, and do not by itself.
 
-use weft_srd::Instant;
+use weft_srd::{Instant, Nanos};
 
 use crate::asking::with_packets;
 use crate::oversubscribed::hold_back;
-use crate::pair::{MS, US, World};
+use crate::pair::{MS, US, World, config};
 
 /// Two hosts that hold back acknowledgements for 2 ms.
 fn holding_back(long_packets: bool) -> World {
     let mut world = with_packets(long_packets);
     hold_back(&mut world);
     world
+}
+
+/// How many packets the first host has sent again.
+fn sent_again(world: &World) -> u64 {
+    let inspection = world.hosts[0].machine.inspect();
+    inspection.statistics().retransmitted_count
 }
 
 /// What the remote says of itself leaves room for less than is in flight.
@@ -32,6 +38,32 @@ fn who_waits_for_a_window_that_has_shrunk_asks() {
         assert_eq!(world.hosts[1].got.len(), before + 1, "{length} bytes");
         assert!(world.sent_per_host[0] <= sent + 4 + length as u64 / 1000);
     }
+}
+
+/// A probe is answered at once, which says nothing of answers that are held back.
+#[test]
+fn who_heard_only_answers_to_probes_still_knows_that_others_are_late() {
+    let mut config = config();
+    config.timing.dead_after_ns = Nanos(20 * MS);
+    let mut world = World::with(2, 1, config);
+    world.wait_known = true;
+    hold_back(&mut world);
+    let (remote, now) = (world.remote(0, 1), Instant(world.time_at(0)));
+    world.hosts[0].machine.at(remote).watch(now, true);
+    let sent = world.sent_per_host[0];
+    while world.sent_per_host[0] < sent + 40 {
+        world.run_for(20 * MS);
+    }
+    let before = sent_again(&world);
+    world.post(0, 1, 1000, 500);
+    world.run_for(2 * MS);
+    world.post(1, 0, 1000, 500);
+    world.run_for(5 * MS);
+    assert_eq!(
+        sent_again(&world),
+        before,
+        "it is waited for as long as before"
+    );
 }
 
 /// The answer comes with the remote's message, and says that the first of two arrived long ago.
