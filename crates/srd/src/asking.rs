@@ -7,6 +7,7 @@ use crate::outgoing::Outgoing;
 use crate::send_queue::SendQueue;
 use crate::sender::Sender;
 use crate::sent::{Fate, Piece};
+use crate::shared::Shared;
 use weft_wire::time::Instant;
 
 /// Whether the remote should acknowledge a piece of a longer message at once, if no piece leaves
@@ -64,17 +65,17 @@ fn asked_in_vain(sender: &Sender, now_ns: Instant) -> bool {
     })
 }
 
-/// Whether a probe must ask, since no packet will: the owner wants to hear of what is in flight, or
-/// what comes next waits for the window, which has shrunk. With nothing held back the answers come
-/// soon by themselves.
-pub(crate) fn asks_alone(flow: &Flow) -> bool {
+/// Whether a probe must ask, since no packet will: the owner waits for the acknowledgement of all
+/// that has left, or what comes next waits for the window, which has shrunk. With nothing held back
+/// the answers come soon by themselves.
+pub(crate) fn asks_alone(flow: &Flow, shared: &Shared) -> bool {
     let Flow { sender, queue, .. } = flow;
-    sender.tried.asks_alone
-        || queue.has_unsent()
-            && sender.tried.has_unasked()
-            && sender.round_trip.answers_late()
-            && !sender.ring.has_lost()
-            && is_full_behind(flow, 0)
+    let waits = match queue.has_unsent() {
+        true => sender.round_trip.answers_late() && is_full_behind(flow, 0),
+        // Who does not know us yet holds nothing back.
+        false => shared.is_closing && flow.identity.knows_us && !sender.ring.is_empty(),
+    };
+    waits && sender.tried.has_unasked() && !sender.ring.has_lost()
 }
 
 /// Whether the answer to this piece, which asks for it, comes sooner than those of others that are

@@ -57,18 +57,14 @@ impl RemoteControl<'_> {
         }
     }
 
-    /// Asks for the acknowledgement of what has left and did not ask. The remote may hold it back
-    /// (srd-protocol 7.5). For an endpoint that closes.
-    #[cold]
-    pub fn ask(&mut self, now_ns: Instant) {
-        let Ok((flow, _)) = self.flows.known_flow(self.remote.0) else {
-            return;
-        };
-        // Who does not know us yet holds nothing back.
-        let is_held = flow.identity.knows_us && !flow.sender.ring.is_empty();
-        let tried = &mut flow.sender.tried;
-        tried.asks_alone = is_held && tried.has_unasked();
-        self.flows.settle(self.remote.0, now_ns, true);
+    /// The endpoint closes: from now on the machine asks for the acknowledgement of what has left
+    /// and did not ask, once nothing is left to send. The remote may hold it back (srd-protocol
+    /// 7.5). To be said of each remote; slow path.
+    pub fn close(&mut self, now_ns: Instant) {
+        self.flows.shared.is_closing = true;
+        if self.flows.known_flow(self.remote.0).is_ok() {
+            self.flows.settle(self.remote.0, now_ns, true);
+        }
     }
 
     /// Takes back the payload of an [`Event::Message`] after use. The next message is put together

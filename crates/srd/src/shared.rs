@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) send_delays: SendDelays,
     /// The datagram given out last ends its batch.
     pub(crate) batch_has_ended: bool,
+    /// The owner waits for nothing but acknowledgements.
+    pub(crate) is_closing: bool,
     /// Payload bytes that wait for their turn, over all flows.
     pub(crate) held_bytes: u64,
     pub(crate) spares: Spares,
@@ -48,6 +50,7 @@ impl Shared {
             penalty: 0,
             send_delays: SendDelays::default(),
             batch_has_ended: false,
+            is_closing: false,
             held_bytes: 0,
             spares: Spares::default(),
             unrouted: Vec::new(),

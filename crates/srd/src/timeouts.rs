@@ -69,7 +69,7 @@ impl Flow {
             && !self.queue.owes()
             && !self.queue.has_unsent()
             && sender.urgent.is_none()
-            && !sender.tried.asks_alone
+            && !shared.is_closing
             && !sender.ring.has_lost()
             && self.mtu_search.due_ns() > now_ns
             && self.heartbeat_ns(&shared.config) > now_ns

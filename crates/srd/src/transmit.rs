@@ -74,7 +74,7 @@ impl Turn<'_> {
             self.send_piece(piece);
             return true;
         }
-        if asking::asks_alone(self.flow) {
+        if asking::asks_alone(self.flow, self.shared) {
             return self.ask_behind();
         }
         self.ask_or_acknowledge()

@@ -18,8 +18,6 @@ pub(crate) struct Tried {
     /// Somebody waits for a message that left without a question, since more was to leave behind
     /// it.
     pub(crate) owes: bool,
-    /// The owner wants to hear of all that has left without a question.
-    pub(crate) asks_alone: bool,
 }
 
 impl Tried {
@@ -30,7 +28,6 @@ impl Tried {
             unasked_bytes: 0,
             asked: next.wrapping_sub(1) as u32,
             owes: false,
-            asks_alone: false,
         }
     }
 
@@ -46,7 +43,6 @@ impl Tried {
     pub(crate) fn on_asked(&mut self, sequence: u64) {
         self.unasked_bytes = 0;
         self.owes = false;
-        self.asks_alone = false;
         self.asked = sequence as u32;
     }
 

@@ -329,7 +329,7 @@ impl<P: Ports> Transport<P> {
         let mut heard_ns = start_ns;
         for index in 0..self.driver.machine.inspect().remote_count() {
             let remote = weft_srd::Remote(index as u32);
-            self.driver.machine.at(remote).ask(start_ns);
+            self.driver.machine.at(remote).close(start_ns);
         }
         loop {
             let now_ns = self.ports.now_ns();
