@@ -50,6 +50,16 @@ pub fn check(folder: &Path) -> Result<PathBuf, MountError> {
     Ok(path)
 }
 
+/// A folder's whole path without symbolic links, as far as it is there and can be followed.
+pub fn resolved(folder: &Path) -> PathBuf {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    let mut found = whole.ancestors().filter_map(|above| {
+        let rest = whole.strip_prefix(above).ok()?;
+        Some(above.canonicalize().ok()?.join(rest))
+    });
+    found.next().unwrap_or_else(|| whole.clone())
+}
+
 /// Whether the kernel's side is there and may be used.
 ///
 /// # Errors
@@ -161,6 +171,23 @@ mod tests {
         assert_eq!(source_at(Path::new("/proc/self")), None);
         assert!(!is_ours(Path::new("/proc")));
         assert_eq!(unescape("/a\\040b\\134c"), "/a b\\c");
+    }
+
+    #[test]
+    fn folders_are_resolved_as_far_as_they_are_there() {
+        let place = format!("weft-mount-test-{}", std::process::id());
+        let place = std::env::temp_dir().join(place);
+        fs::create_dir(&place).unwrap();
+        let (real, link) = (
+            place.canonicalize().unwrap().join("real"),
+            place.join("link"),
+        );
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        assert_eq!(resolved(&link.join("a/b")), real.join("a/b"));
+        assert_eq!(resolved(&link.join("../c")), real.with_file_name("c"));
+        assert_eq!(resolved(Path::new("/no/such")), Path::new("/no/such"));
+        fs::remove_dir_all(&place).unwrap();
     }
 
     #[test]

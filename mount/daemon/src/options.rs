@@ -9,8 +9,8 @@ use clap::Parser;
 use weft_cache::{DiskCache, Limit};
 use weft_files::Disk;
 
-use crate::log;
 use crate::mount_error::MountError;
+use crate::{log, mount_point};
 
 /// Shows a bucket of S3 as a folder
 #[derive(Debug, Clone, Parser)]
@@ -220,6 +220,32 @@ impl Options {
             )));
         }
         Ok((name.to_owned(), prefix))
+    }
+
+    /// Refuses folders of options that lie where the bucket is mounted: the mount would hide them
+    /// from others, and wait for itself when it writes there.
+    ///
+    /// # Errors
+    /// Which option, and its folder.
+    pub fn check_own_folders(&self) -> Result<(), MountError> {
+        let over = mount_point::resolved(&self.directory);
+        let folders = [
+            ("--log-directory", self.log_directory.clone()),
+            ("--cache", self.cache.cache.clone()),
+            ("--stage", Some(self.writes.stage_folder())),
+        ];
+        for (option, folder) in folders {
+            let Some(folder) = folder else { continue };
+            if mount_point::resolved(&folder).starts_with(&over) {
+                return Err(MountError::Usage(format!(
+                    "the folder of {option}, {}, is in the folder to mount on, {}, where the mount \
+                     would hide it. Give {option} another folder",
+                    folder.display(),
+                    self.directory.display()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The cache on a disk, if one is wanted.

@@ -30,6 +30,7 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 pub fn serve(options: &Options) -> Result<(), MountError> {
     let system = |what| move |error| MountError::System { what, error };
     let (bucket, prefix) = options.bucket_and_prefix()?;
+    options.check_own_folders()?;
     let log = log_behind_shell(options)?;
     mount_point::check_fuse()?;
     let folder = mount_point::check(&options.directory)?;

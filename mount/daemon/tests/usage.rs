@@ -2,6 +2,8 @@
 //! Wrong usage, which needs no FUSE and no store. That this test needs the program makes
 //! `cargo test` build it; the suites in `tests/` use it too, and so nothing is built again.
 
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 fn weft_mount(arguments: &[&str]) -> Output {
@@ -35,4 +37,32 @@ fn log_that_cannot_be_written_is_named_before_anything_is_mounted() {
     for words in ["/no/such/folder/weft-mount.log", "--log-directory"] {
         assert!(said.contains(words), "{said}");
     }
+}
+
+#[test]
+fn own_folders_in_the_folder_to_mount_on_are_refused_and_nothing_is_made_there() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-folders");
+    let inner = folder.join("inner");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&inner).unwrap();
+    let link = folder.with_file_name("own-folders-link");
+    let _ = fs::remove_file(&link);
+    std::os::unix::fs::symlink(&inner, &link).unwrap();
+    for (option, own) in [
+        ("--log-directory", &folder),
+        ("--log-directory", &inner),
+        ("--log-directory", &link),
+        ("--cache", &inner),
+        ("--stage", &folder.join("not/there")),
+    ] {
+        let (over, own) = (folder.to_str().unwrap(), own.to_str().unwrap());
+        let output = weft_mount(&["data", over, option, own]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for words in [option, own, "would hide it"] {
+            assert!(said.contains(words), "{said}");
+        }
+    }
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(&inner).unwrap().count(), 0);
 }
