@@ -68,7 +68,8 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Nodes {
     by_number: HashMap<u64, Node>,
-    by_name: HashMap<(u64, Box<str>), u64>,
+    /// In each folder.
+    by_name: HashMap<u64, HashMap<Box<str>, u64>>,
 }
 
 impl File {
@@ -135,7 +136,7 @@ impl Nodes {
 
     /// The number that a name has, if it has a node.
     pub fn find(&self, parent: u64, name: &str) -> Option<u64> {
-        self.by_name.get(&(parent, name.into())).copied()
+        self.by_name.get(&parent)?.get(name).copied()
     }
 
     /// A folder's facts.
@@ -286,7 +287,7 @@ impl Nodes {
             body,
         };
         self.by_number.insert(ino, node);
-        self.by_name.insert((parent, name.into()), ino);
+        self.names(parent).insert(name.into(), ino);
         if let Some(folder) = self.by_number.get_mut(&parent) {
             folder.children += 1;
         }
@@ -296,14 +297,23 @@ impl Nodes {
     /// A name that was taken from a node is its own again, unless another one has it.
     pub fn name_again(&mut self, ino: u64) {
         if let Some(node) = self.by_number.get(&ino) {
-            let place = (node.parent, node.name.clone());
-            self.by_name.entry(place).or_insert(ino);
+            let (parent, name) = (node.parent, node.name.clone());
+            self.names(parent).entry(name).or_insert(ino);
         }
+    }
+
+    fn names(&mut self, parent: u64) -> &mut HashMap<Box<str>, u64> {
+        self.by_name.entry(parent).or_default()
     }
 
     /// A name stands for nothing now; a node that had it lives on without, until it is forgotten.
     pub fn unname(&mut self, parent: u64, name: &str) {
-        self.by_name.remove(&(parent, name.into()));
+        if let Some(names) = self.by_name.get_mut(&parent) {
+            names.remove(name);
+            if names.is_empty() {
+                self.by_name.remove(&parent);
+            }
+        }
     }
 
     /// The node of one name has another one now.
@@ -311,8 +321,8 @@ impl Nodes {
         let Some(ino) = self.find(old.0, old.1) else {
             return;
         };
-        self.by_name.remove(&(old.0, old.1.into()));
-        self.by_name.insert((new.0, new.1.into()), ino);
+        self.unname(old.0, old.1);
+        self.names(new.0).insert(new.1.into(), ino);
         let Some(node) = self.by_number.get_mut(&ino) else {
             return;
         };
@@ -381,7 +391,7 @@ impl Nodes {
             let (parent, name) = (node.parent, node.name.clone());
             self.by_number.remove(&ino);
             if self.find(parent, &name) == Some(ino) {
-                self.by_name.remove(&(parent, name));
+                self.unname(parent, &name);
             }
             if let Some(folder) = self.by_number.get_mut(&parent) {
                 folder.children = folder.children.saturating_sub(1);
