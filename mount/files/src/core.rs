@@ -213,13 +213,26 @@ impl Core {
     pub fn enter(&self, parent: u64, name: &str, listed: &Listed, at: Instant) -> Entry {
         let mut nodes = self.nodes();
         let ino = nodes.enter(parent, name, listed, at);
-        let attributes = self.attributes_in(&nodes, ino);
+        let entry = self.entry_in(&mut nodes, ino, at);
+        entry.expect("it was just entered")
+    }
+
+    /// The same of a name for which that was done before, unless another node has it by now.
+    pub fn entered(&self, ino: u64, parent: u64, name: &str, at: Instant) -> Option<Entry> {
+        let mut nodes = self.nodes();
+        let has_name = nodes.find(parent, name) == Some(ino);
+        self.entry_in(&mut nodes, ino, at).filter(|_| has_name)
+    }
+
+    fn entry_in(&self, nodes: &mut Nodes, ino: u64, at: Instant) -> Option<Entry> {
+        let attributes = self.attributes_in(nodes, ino)?;
+        let parent = nodes.get(ino)?.parent;
         let folder = nodes.folder(parent);
         let valid = folder.map(|folder| folder.valid(at, self.settings.ttl));
-        Entry {
-            attributes: attributes.expect("it was just entered"),
+        Some(Entry {
+            attributes,
             valid: valid.unwrap_or_default(),
-        }
+        })
     }
 
     /// What stat(2) shows of a node, as it is known.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Open folders: opendir, readdir, readdir with attributes, releasedir.
-//! [`crate::bucket_files`] holds them.
+//! [`crate::bucket_files`] holds them. [`crate::entered_ahead`]: what is prepared for a reader.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,17 +10,31 @@ use tokio::sync::Mutex;
 use crate::attribute_sync;
 use crate::attributes::{Entry, Kind};
 use crate::core::Core;
+use crate::entered_ahead::EnteredAhead;
 use crate::facts::Fact;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
-use crate::listing::Listing;
+use crate::listing::{Arrived, Listing};
 use crate::names::Named;
 use crate::tree_walks::{Walks, Whole};
 
 /// An open folder.
 struct OpenFolder {
     ino: u64,
-    listing: Mutex<Listing>,
+    reading: Mutex<Reading>,
+}
+
+/// Where its reader stands.
+struct Reading {
+    listing: Listing,
+    ahead: EnteredAhead,
+}
+
+/// What a reader wants of an open folder.
+struct WantedNames {
+    handle: u64,
+    index: usize,
+    with_attributes: bool,
 }
 
 /// One name of an open folder.
@@ -36,20 +50,27 @@ pub struct FolderEntry {
     pub entry: Option<Entry>,
 }
 
+/// What reads folders.
+struct FolderReader {
+    core: Arc<Core>,
+    walks: Walks,
+}
+
 /// The open folders of a mount.
 pub struct Folders {
-    core: Arc<Core>,
+    reader: Arc<FolderReader>,
     open: Open<OpenFolder>,
-    walks: Walks,
 }
 
 impl Folders {
     /// None yet.
     pub fn new(core: Arc<Core>) -> Self {
         Self {
-            core,
+            reader: Arc::new(FolderReader {
+                core,
+                walks: Walks::default(),
+            }),
             open: Open::default(),
-            walks: Walks::default(),
         }
     }
 
@@ -58,10 +79,11 @@ impl Folders {
     /// # Errors
     /// `NotFolder`.
     pub fn open(&self, ino: u64) -> Result<u64, Fault> {
-        let prefix = self.core.key(ino)?;
-        let ttl = self.core.settings.ttl;
+        let core = &self.reader.core;
+        let prefix = core.key(ino)?;
+        let ttl = core.settings.ttl;
         let known = {
-            let mut nodes = self.core.nodes();
+            let mut nodes = core.nodes();
             let folder = nodes.folder(ino).ok_or(Reason::NotFolder)?;
             let known = folder.known_whole(ttl);
             if known.is_none() {
@@ -73,9 +95,10 @@ impl Folders {
             Some((names, at)) => Listing::known(prefix, names, at),
             None => Listing::new(prefix),
         };
+        let ahead = EnteredAhead::new(Arc::clone(core));
         Ok(self.open.add(OpenFolder {
             ino,
-            listing: Mutex::new(listing),
+            reading: Mutex::new(Reading { listing, ahead }),
         }))
     }
 
@@ -85,51 +108,111 @@ impl Folders {
     /// `NotOpen`.
     pub fn numbers(&self, handle: u64) -> Result<(u64, u64), Fault> {
         let ino = self.open.get(handle)?.ino;
-        let parent = self.core.nodes().get(ino).map_or(ino, |node| node.parent);
+        let nodes = self.reader.core.nodes();
+        let parent = nodes.get(ino).map_or(ino, |node| node.parent);
         Ok((ino, parent))
     }
 
     /// Gives the names from `index` on to `take`, until it wants no more or there are none. A page
-    /// is waited for only while nothing was given yet.
+    /// is waited for only while nothing was given yet. What follows is prepared afterwards.
     ///
     /// # Errors
     /// What the store said, of the first page that is needed.
     pub async fn read(
         &self,
         handle: u64,
-        mut index: usize,
+        index: usize,
         with_attributes: bool,
-        mut take: impl FnMut(usize, FolderEntry) -> bool + Send,
+        take: impl FnMut(usize, FolderEntry) -> bool + Send,
     ) -> Result<(), Fault> {
         let open = self.open.get(handle)?;
-        let mut listing = open.listing.lock().await;
-        if listing.is_behind(index) || (index == 0 && listing.is_stale(self.core.settings.ttl)) {
-            *listing = Listing::new(self.core.key(open.ino)?);
+        let wanted = WantedNames {
+            handle,
+            index,
+            with_attributes,
+        };
+        let next = self.reader.give(&open, &wanted, take).await?;
+        if next > index {
+            let reader = Arc::clone(&self.reader);
+            self.reader.core.runtime.spawn(async move {
+                let wanted = WantedNames {
+                    index: next,
+                    ..wanted
+                };
+                reader.prepare(&open, &wanted).await;
+            });
         }
-        let mut has_given = false;
+        Ok(())
+    }
+
+    /// Closes a folder.
+    pub fn close(&self, handle: u64) {
+        self.open.remove(handle);
+    }
+}
+
+impl FolderReader {
+    /// Answers the index behind the last name that was taken.
+    async fn give(
+        &self,
+        open: &OpenFolder,
+        wanted: &WantedNames,
+        mut take: impl FnMut(usize, FolderEntry) -> bool + Send,
+    ) -> Result<usize, Fault> {
+        let (first, with_attributes) = (wanted.index, wanted.with_attributes);
+        let ttl = self.core.settings.ttl;
+        let mut reading = open.reading.lock().await;
+        let Reading { listing, ahead } = &mut *reading;
+        if listing.is_behind(first) || (first == 0 && listing.is_stale(ttl)) {
+            *listing = Listing::new(self.core.key(open.ino)?);
+            ahead.clear();
+        }
+        let mut index = first;
         loop {
             if let Some(folder) = self.core.nodes().folder(open.ino) {
-                folder.read_by(handle, listing.began, self.core.settings.ttl);
+                folder.read_by(wanted.handle, listing.began, ttl);
             }
-            if with_attributes && !has_given && listing.find(index).is_some() {
+            if with_attributes && listing.find(index).is_some() {
                 attribute_sync::ensure(&self.core, open.ino).await?;
             }
             while let Some((page, at)) = listing.find(index) {
-                let given = self.folder_entry(open.ino, &page.names[at], page.at, with_attributes);
+                let named = &page.names[at];
+                let given = if with_attributes {
+                    self.entry(open.ino, named, page.at, ahead.take(index))
+                } else {
+                    self.name(open.ino, named)
+                };
                 let ino = given.ino;
                 if !take(index, given) {
                     if with_attributes {
-                        self.core.nodes().forget(ino, 1);
+                        ahead.put_back(index, ino);
                     }
-                    return Ok(());
+                    return Ok(index);
                 }
-                has_given = true;
                 index += 1;
             }
-            if has_given || listing.is_whole() {
-                return Ok(());
+            if index > first || listing.is_whole() {
+                return Ok(index);
             }
-            self.next_page(open.ino, &mut listing).await?;
+            self.next_page(open.ino, listing).await?;
+        }
+    }
+
+    /// Reads the next page if it is here, and makes the nodes of the names to come, while the
+    /// kernel and the program work on what they got. What the store says of a page that failed is
+    /// for who needs the page.
+    async fn prepare(&self, open: &OpenFolder, wanted: &WantedNames) {
+        let mut reading = open.reading.lock().await;
+        let Reading { listing, ahead } = &mut *reading;
+        if listing.find(wanted.index).is_none() {
+            let advanced = listing.advance_now(&self.core.store, &self.core.runtime);
+            let Ok(Some(arrived)) = advanced else { return };
+            if self.learn(open.ino, listing, arrived).await.is_err() {
+                return;
+            }
+        }
+        if wanted.with_attributes {
+            ahead.fill(open.ino, listing, wanted.index);
         }
     }
 
@@ -175,6 +258,11 @@ impl Folders {
         let arrived = listing
             .advance(&self.core.store, &self.core.runtime)
             .await?;
+        self.learn(ino, listing, arrived).await
+    }
+
+    /// Takes what the last page says.
+    async fn learn(&self, ino: u64, listing: &mut Listing, arrived: Arrived) -> Result<(), Fault> {
         let prefix = self.core.key(ino)?;
         self.core.tell_nameless(&prefix, arrived.nameless);
         if let Some((at, object)) = arrived.attributes {
@@ -218,30 +306,33 @@ impl Folders {
         Ok(())
     }
 
-    fn folder_entry(
-        &self,
-        parent: u64,
-        named: &Named,
-        at: Instant,
-        with_attributes: bool,
-    ) -> FolderEntry {
+    /// A name whose node the kernel is told of; the node was perhaps made `ahead`.
+    fn entry(&self, parent: u64, named: &Named, at: Instant, ahead: Option<u64>) -> FolderEntry {
         let (name, listed) = named;
-        let kind = listed.kind();
-        let entry = with_attributes.then(|| self.core.enter(parent, name, listed, at));
-        let ino = match &entry {
-            Some(entry) => entry.attributes.ino,
-            None => self.core.nodes().number(parent, name, kind),
-        };
+        let entered = ahead.and_then(|ino| {
+            let entered = self.core.entered(ino, parent, name, at);
+            if entered.is_none() {
+                self.core.nodes().forget(ino, 1);
+            }
+            entered
+        });
+        let entry = entered.unwrap_or_else(|| self.core.enter(parent, name, listed, at));
         FolderEntry {
             name: name.clone(),
-            ino,
-            kind,
-            entry,
+            ino: entry.attributes.ino,
+            kind: entry.attributes.kind,
+            entry: Some(entry),
         }
     }
 
-    /// Closes a folder.
-    pub fn close(&self, handle: u64) {
-        self.open.remove(handle);
+    fn name(&self, parent: u64, named: &Named) -> FolderEntry {
+        let (name, listed) = named;
+        let kind = listed.kind();
+        FolderEntry {
+            name: name.clone(),
+            ino: self.core.nodes().number(parent, name, kind),
+            kind,
+            entry: None,
+        }
     }
 }

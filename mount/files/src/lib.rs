@@ -16,7 +16,7 @@
 //! - [`nodes`]: inodes. [`facts`]: what is known of each folder's names, and since when.
 //! - [`listing`]: a listing in order; [`tiling`]: which of its pages to ask for at once; [`guess`]:
 //!   where pages may end; [`tree_walks`]: one listing of a whole tree instead of one for each
-//!   folder.
+//!   folder; [`entered_ahead`]: nodes of names that are asked for next.
 //! - [`known_attributes`]: the known attributes in a folder; [`attribute_sync`]: reads and writes
 //!   the folder's [`attribute_object`]. [`turns`]: a lock for each folder.
 //! - [`names`]: which keys are names. [`version`]: one content of a key. [`handles`]: what is open,
@@ -54,6 +54,7 @@ mod draft_node;
 mod draft_reads;
 mod draft_state;
 mod drafts;
+mod entered_ahead;
 mod facts;
 pub mod fault;
 pub mod folders;

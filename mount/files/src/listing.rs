@@ -91,6 +91,23 @@ impl Pages {
         }
     }
 
+    /// The same if it is here already: nothing is waited for.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn next_now(
+        &mut self,
+        store: &Arc<dyn Store>,
+        runtime: &Handle,
+    ) -> Result<Option<(Page, Instant, bool)>, StoreError> {
+        while let Ok((id, at, page)) = self.came.try_recv() {
+            self.settle(id, at, page)?;
+        }
+        let taken = self.tiling.take();
+        self.ask(store, runtime);
+        Ok(taken.map(|(page, at, is_last)| (self.pass(page), at, is_last)))
+    }
+
     fn settle(
         &mut self,
         id: u64,
@@ -239,15 +256,37 @@ impl Listing {
             Some(coming) => coming.next(store, runtime).await?,
             None => None,
         };
-        let Some((page, at, is_last)) = next else {
-            self.coming = None;
-            return Ok(Arrived {
-                nameless: 0,
-                is_last: true,
-                attributes: None,
-                shows_renames: false,
-            });
+        Ok(match next {
+            Some((page, at, is_last)) => self.take(page, at, is_last),
+            None => {
+                self.coming = None;
+                Arrived {
+                    nameless: 0,
+                    is_last: true,
+                    attributes: None,
+                    shows_renames: false,
+                }
+            }
+        })
+    }
+
+    /// Reads one page more if it is here already: nothing is waited for.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn advance_now(
+        &mut self,
+        store: &Arc<dyn Store>,
+        runtime: &Handle,
+    ) -> Result<Option<Arrived>, StoreError> {
+        let Some(coming) = &mut self.coming else {
+            return Ok(None);
         };
+        let next = coming.next_now(store, runtime)?;
+        Ok(next.map(|(page, at, is_last)| self.take(page, at, is_last)))
+    }
+
+    fn take(&mut self, page: Page, at: Instant, is_last: bool) -> Arrived {
         let (mut names, nameless) = names::of_page(&page, &self.prefix);
         // A folder hides the object of its name, which came on this page or on one before.
         names.sort_by(|a, b| {
@@ -266,12 +305,12 @@ impl Listing {
         if is_last {
             self.coming = None;
         }
-        Ok(Arrived {
+        Arrived {
             nameless,
             is_last,
             attributes,
             shows_renames: names::shows_renames(&page, &self.prefix),
-        })
+        }
     }
 
     /// Names of which the store has nothing yet, behind the last page.

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Names of an open folder whose nodes were made before the kernel asks for them, while it and the
+//! program still work on what they got last. [`crate::folders`] keeps one for each open folder.
+//!
+//! Each node counts as told to the kernel. What is not told after all is forgotten.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::listing::Listing;
+
+/// Chosen: a page of the store.
+const LIMIT: usize = 1000;
+
+/// Nodes of names that follow each other in a listing.
+pub struct EnteredAhead {
+    core: Arc<Core>,
+    /// Where the first name stands in the listing.
+    first: usize,
+    nodes: VecDeque<u64>,
+}
+
+impl EnteredAhead {
+    /// None yet.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self {
+            core,
+            first: 0,
+            nodes: VecDeque::new(),
+        }
+    }
+
+    /// Makes the nodes of the names in `folder` from `index` on, as far as they were listed.
+    pub fn fill(&mut self, folder: u64, listing: &Listing, index: usize) {
+        if self.first != index {
+            self.clear();
+            self.first = index;
+        }
+        while let Some((page, at)) = listing.find(index + self.nodes.len()) {
+            let left = LIMIT - self.nodes.len();
+            if left == 0 {
+                return;
+            }
+            for (name, listed) in page.names[at..].iter().take(left) {
+                let ino = self.core.nodes().enter(folder, name, listed, page.at);
+                self.nodes.push_back(ino);
+            }
+        }
+    }
+
+    /// The node of the name at `index`. Who takes it tells the kernel of it.
+    pub fn take(&mut self, index: usize) -> Option<u64> {
+        if index != self.first {
+            self.clear();
+            return None;
+        }
+        self.first += 1;
+        self.nodes.pop_front()
+    }
+
+    /// The kernel had no room for the name at `index`.
+    pub fn put_back(&mut self, index: usize, ino: u64) {
+        if self.first != index + 1 {
+            self.clear();
+        }
+        self.first = index;
+        self.nodes.push_front(ino);
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        for ino in self.nodes.drain(..) {
+            self.core.nodes().forget(ino, 1);
+        }
+    }
+}
+
+impl Drop for EnteredAhead {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
