@@ -52,10 +52,17 @@ impl Pages {
         }
     }
 
-    /// Below folders that are known: whole prefixes, in order.
+    /// Below folders that are known: whole prefixes, in order. The first one is asked for by
+    /// itself, and what follows it at the same time.
     pub fn below(mut self, folders: Arc<Vec<String>>) -> Self {
-        self.tiling = self.tiling.below(folders);
+        self.tiling = self.tiling.below(folders).first_apart();
         self
+    }
+
+    /// The key up to which all pages were read, if that is known.
+    pub fn read_to(&self) -> Option<&str> {
+        // What was begun anew comes from the beginning once more.
+        self.tiling.taken_to().filter(|_| self.passed.is_none())
     }
 
     /// Whether one page is asked for after the other, and none before it is wanted.
@@ -114,7 +121,11 @@ impl Pages {
         at: Instant,
         page: Result<Page, StoreError>,
     ) -> Result<(), StoreError> {
-        let page = page.inspect_err(|_| self.tiling.failed(id))?;
+        let page = match page {
+            Ok(page) => page,
+            Err(_) if !self.tiling.failed(id) => return Ok(()),
+            Err(error) => return Err(error),
+        };
         if !self.tiling.came(id, page, at) {
             self.begin_anew();
         }
@@ -142,12 +153,13 @@ impl Pages {
     }
 
     fn ask(&mut self, store: &Arc<dyn Store>, runtime: &Handle) {
-        while let Some(Ask { id, start }) = self.tiling.ask() {
+        while let Some(Ask { id, start, folder }) = self.tiling.ask() {
             let store = Arc::clone(store);
             let has_token = start.token.is_some();
             let request = ListRequest {
                 token: start.token,
                 start_after: start.after.filter(|_| !has_token),
+                prefix: folder.unwrap_or_else(|| self.request.prefix.clone()),
                 ..self.request.clone()
             };
             let sender = self.sender.clone();

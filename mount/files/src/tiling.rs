@@ -11,7 +11,8 @@
 //! as far each time, and half-way back if it found nothing. So few requests find nothing. Below
 //! folders that are known there are keys up to the last one. How many folders a page has is not
 //! known before a page was mostly of others than it began in, or one behind the first folder was
-//! mostly of that one; until then one page is asked for.
+//! mostly of that one; until then one page is asked for. But a walk begins with two: the first
+//! folder by itself, whose last page says so, and what follows it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -46,6 +47,8 @@ pub struct Ask {
     pub id: u64,
     /// From where.
     pub start: Start,
+    /// Only below this prefix, where that is nearer than the listing's own.
+    pub folder: Option<String>,
 }
 
 #[derive(Debug)]
@@ -60,6 +63,8 @@ struct Stretch<T> {
     start: Start,
     /// The last key of it; to the end where there is none.
     up_to: Option<String>,
+    /// All its keys are below this one.
+    folder: Option<String>,
     state: State<T>,
     /// There are keys at its end or behind.
     is_certain: bool,
@@ -78,6 +83,8 @@ pub struct Tiling<T> {
     next_id: u64,
     /// Only one page after the other.
     is_narrow: bool,
+    /// So many are asked for even so.
+    early_count: usize,
     /// Nothing is guessed: the store does not list from the middle.
     is_plain: bool,
     folders: Option<Arc<Vec<String>>>,
@@ -93,6 +100,7 @@ impl<T> Tiling<T> {
             stride: STRIDE_FACTOR,
             next_id: 0,
             is_narrow: false,
+            early_count: 0,
             is_plain: false,
             folders: None,
         }
@@ -102,6 +110,22 @@ impl<T> Tiling<T> {
     pub fn below(mut self, folders: Arc<Vec<String>>) -> Self {
         self.folders = Some(folders);
         self.page_value = 0;
+        self
+    }
+
+    /// With the first of these folders by itself, and what follows it at the same time.
+    pub fn first_apart(mut self) -> Self {
+        let folders = self.folders.as_deref().map_or(&[][..], Vec::as_slice);
+        let [first, second, ..] = folders else {
+            return self;
+        };
+        // Behind all keys of the first folder, but before an object that is the second one alone.
+        let behind_first = format!("{}0", without_slash(first));
+        let after = behind_first.max(without_slash(second).to_owned());
+        let mut apart = Stretch::open(Start::behind(first), Some(after.clone()));
+        apart.folder = Some(first.clone());
+        self.stretches = VecDeque::from([apart, Stretch::open(Start::behind(&after), None)]);
+        self.early_count = 2;
         self
     }
 
@@ -120,12 +144,19 @@ impl<T> Tiling<T> {
     pub fn ask(&mut self) -> Option<Ask> {
         let asked = |stretch: &&Stretch<T>| matches!(stretch.state, State::Asked(_));
         let asked_count = self.stretches.iter().filter(asked).count();
+        let is_open = |stretch: &Stretch<T>| matches!(stretch.state, State::Open);
+        if self.early_count > 0 {
+            self.early_count -= 1;
+            let at = self.stretches.iter().position(is_open)?;
+            return Some(self.ask_for(at));
+        }
+        if self.is_narrow {
+            return self.is_front_open().then(|| self.ask_for(0));
+        }
         let limit = if self.asks_one() { 1 } else { ASKED_LIMIT };
-        let waits_for_reader = self.is_narrow && asked_count + 1 < self.stretches.len();
-        if asked_count >= limit || waits_for_reader {
+        if asked_count >= limit && !(self.asks_one() && self.is_front_open()) {
             return None;
         }
-        let is_open = |stretch: &Stretch<T>| matches!(stretch.state, State::Open);
         if !self.stretches.iter().any(|stretch| stretch.is_probe) {
             let is_unsure = |stretch: &Stretch<T>| is_open(stretch) && !stretch.is_certain;
             let unsure = self.stretches.iter().position(is_unsure);
@@ -143,6 +174,11 @@ impl<T> Tiling<T> {
         Some(self.ask_for(at))
     }
 
+    fn is_front_open(&self) -> bool {
+        let front = self.stretches.front();
+        front.is_some_and(|front| matches!(front.state, State::Open))
+    }
+
     /// Whether nothing may be asked for behind a guess.
     fn asks_one(&self) -> bool {
         self.is_narrow || self.page_value == 0
@@ -155,6 +191,7 @@ impl<T> Tiling<T> {
         Ask {
             id: self.next_id,
             start: stretch.start.clone(),
+            folder: stretch.folder.clone(),
         }
     }
 
@@ -201,6 +238,7 @@ impl<T> Tiling<T> {
         };
         let mut rest = Stretch::open(Start::behind(&key), stretch.up_to.clone());
         rest.is_certain = stretch.is_certain;
+        rest.folder = stretch.folder.clone();
         self.stretches[at].up_to = Some(key);
         self.stretches.insert(at + 1, rest);
         true
@@ -228,16 +266,22 @@ impl<T> Tiling<T> {
         let up_to = stretch.up_to.clone();
         let is_whole = up_to.as_ref().is_some_and(|end| last >= *end);
         let is_here = |stretch: &Stretch<T>| matches!(stretch.state, State::Here(..));
-        let is_end = page.next.is_none() && !self.stretches.iter().skip(at + 1).any(is_here);
+        let folder = stretch.folder.clone();
+        let is_last = page.next.is_none() && folder.is_none();
+        let is_end = is_last && !self.stretches.iter().skip(at + 1).any(is_here);
         if is_end {
             // All that is left came with this page.
             self.stretches.truncate(at + 1);
         } else if page.next.is_some() {
-            self.learn(&page, &start, &last);
+            if folder.is_none() {
+                // Where pages of one folder end says nothing of others.
+                self.learn(&page, &start, &last);
+            }
             if !is_whole {
                 let mut rest = Stretch::open(Start::behind(&last), up_to.clone());
                 rest.start.token = page.next.clone();
                 rest.is_certain = self.stretches[at].is_certain;
+                rest.folder = folder;
                 self.stretches.insert(at + 1, rest);
             }
         }
@@ -263,11 +307,15 @@ impl<T> Tiling<T> {
             let mut rest = Stretch::open(stretch.start.clone(), stretch.up_to.clone());
             rest.start.token = page.next.clone();
             rest.is_certain = stretch.is_certain;
+            rest.folder = stretch.folder.clone();
             stretch.state = State::Here(page, with);
             self.stretches.insert(at + 1, rest);
             return;
         }
         stretch.state = State::Here(page, with);
+        if stretch.folder.is_some() {
+            return;
+        }
         // Those that did not come yet will not bring anything.
         let mut position = 0;
         self.stretches.retain(|stretch| {
@@ -302,13 +350,20 @@ impl<T> Tiling<T> {
         }
     }
 
-    /// A request failed: its stretch is open again.
-    pub fn failed(&mut self, id: u64) {
+    /// A request failed: its stretch is open again. Answers whether the reader waits for it; what
+    /// was asked for early is asked for once more when it is wanted.
+    pub fn failed(&mut self, id: u64) -> bool {
         for stretch in &mut self.stretches {
             if matches!(stretch.state, State::Asked(asked) if asked == id) {
                 stretch.state = State::Open;
             }
         }
+        !self.is_narrow || self.is_front_open()
+    }
+
+    /// The key up to which all pages were taken, if that is known.
+    pub fn taken_to(&self) -> Option<&str> {
+        self.stretches.front()?.start.after.as_deref()
     }
 
     /// The first page, if it is here; and whether it is the last one.
@@ -342,11 +397,16 @@ impl<T> Stretch<T> {
         Self {
             start,
             up_to,
+            folder: None,
             state: State::Open,
             is_certain: false,
             is_probe: false,
         }
     }
+}
+
+fn without_slash(folder: &str) -> &str {
+    folder.strip_suffix('/').unwrap_or(folder)
 }
 
 /// How many folders a whole page has where most are like those of this page, which came behind

@@ -11,10 +11,12 @@ use weft_store::{ETag, ObjectInfo};
 use super::*;
 
 /// What a store answers, without groups.
-fn answer(all: &BTreeSet<String>, start: &Start) -> Page {
-    let after = start.token.as_ref().or(start.after.as_ref());
+fn answer(all: &BTreeSet<String>, ask: &Ask) -> Page {
+    let after = ask.start.token.as_ref().or(ask.start.after.as_ref());
     let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let mut keys = all.range::<String, _>((from, Bound::Unbounded));
+    let keys = all.range::<String, _>((from, Bound::Unbounded));
+    let folder = ask.folder.as_deref().unwrap_or("");
+    let mut keys = keys.filter(|key| key.starts_with(folder));
     let info = ObjectInfo {
         size_bytes: 1,
         etag: ETag::new("1"),
@@ -64,11 +66,11 @@ fn read(mut tiling: Tiling<()>, all: &BTreeSet<String>, seed: Option<u64>) -> (u
             if random >> 60 == 0 {
                 tiling.failed(ask.id);
             } else {
-                assert!(tiling.came(ask.id, answer(all, &ask.start), ()));
+                assert!(tiling.came(ask.id, answer(all, &ask), ()));
             }
         } else {
             for ask in std::mem::take(&mut asked) {
-                assert!(tiling.came(ask.id, answer(all, &ask.start), ()));
+                assert!(tiling.came(ask.id, answer(all, &ask), ()));
             }
         }
     }
@@ -142,7 +144,7 @@ fn empty_page_that_has_a_token_ends_nothing() {
                     next: Some(after.clone().unwrap_or_default()),
                     ..Page::default()
                 },
-                start => answer(&all, start),
+                _ => answer(&all, &ask),
             };
             assert!(tiling.came(ask.id, page, ()));
             while let Some((page, (), _)) = tiling.take() {
@@ -197,6 +199,7 @@ fn walk_behind_first(sizes: &[usize]) -> Walk {
     let keys = |n: usize| (0..sizes[n]).map(move |file| format!("{}f{file:05}", name(n)));
     let all: BTreeSet<String> = (0..sizes.len()).flat_map(keys).collect();
     let mut tiling = Tiling::new(Start::behind(&name(0))).below(prefixes);
+    tiling = tiling.first_apart();
     tiling.set_narrow(true);
     let (mut requests, mut rounds, mut key_count) = (0, 0, 0);
     while !tiling.is_done() {
@@ -207,11 +210,11 @@ fn walk_behind_first(sizes: &[usize]) -> Walk {
         requests += asked.len();
         rounds += 1;
         for ask in asked {
-            assert!(tiling.came(ask.id, answer(&all, &ask.start), ()));
+            assert!(tiling.came(ask.id, answer(&all, &ask), ()));
         }
         while let Some((page, (), _)) = tiling.take() {
             key_count += page.objects.len();
-            tiling.set_narrow(key_count <= sizes[0]);
+            tiling.set_narrow(key_count < sizes[0]);
         }
     }
     assert_eq!(key_count, all.len());
@@ -221,6 +224,32 @@ fn walk_behind_first(sizes: &[usize]) -> Walk {
         rounds,
         pages,
     }
+}
+
+#[test]
+fn walk_waits_twice_where_its_first_folder_fills_a_page() {
+    for (folders, files) in [(16, 1000), (1600, 10)] {
+        let walk = walk_behind_first(&vec![files; folders]);
+        assert_eq!(walk.rounds, 2, "{folders} folders of {files}");
+        assert!(walk.requests <= walk.pages + 3, "{}", walk.requests);
+    }
+}
+
+#[test]
+fn early_page_that_failed_is_no_fault_of_the_reader_before_it() {
+    let folders = ["d/0/", "d/1/", "d/2/"].map(str::to_owned).to_vec();
+    let mut tiling = Tiling::<()>::new(Start::default()).below(Arc::new(folders));
+    tiling = tiling.first_apart();
+    tiling.set_narrow(true);
+    let (first, early) = (tiling.ask().unwrap(), tiling.ask().unwrap());
+    assert_eq!((tiling.ask(), tiling.failed(early.id)), (None, false));
+    let all = ["d/0/f", "d/1/f", "d/2/f"].map(str::to_owned).into();
+    assert!(tiling.came(first.id, answer(&all, &first), ()));
+    assert_eq!(tiling.ask(), None, "nobody wants it yet");
+    assert!(tiling.take().is_some());
+    let again = tiling.ask().unwrap();
+    assert_eq!(again.start, early.start);
+    assert!(tiling.failed(again.id));
 }
 
 const FIRST_SIZES: [usize; 12] = [
@@ -296,6 +325,10 @@ proptest! {
     ) {
         read(Tiling::new(Start::default()), &keys, Some(seed));
         let folders = Arc::new(vec!["x/".to_owned(), "y/".to_owned()]);
-        read(Tiling::new(Start::default()).below(folders), &keys, Some(seed));
+        let tiling = || Tiling::new(Start::default()).below(Arc::clone(&folders));
+        read(tiling(), &keys, Some(seed));
+        let is_below = |key: &String| key.starts_with("x/") || key.starts_with("y/");
+        let below = keys.into_iter().filter(is_below);
+        read(tiling().first_apart(), &below.collect(), Some(seed));
     }
 }

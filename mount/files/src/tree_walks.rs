@@ -5,7 +5,8 @@
 //! however many folders they lie. [`crate::folders`] asks here before it lists a folder by itself.
 //!
 //! Opening the first subfolder of a folder that was just listed begins a walk, at the price of the
-//! listing that it replaces. With the second subfolder several pages are asked for at once.
+//! listing that it replaces and of one page behind it, which comes at the same time. With the
+//! second subfolder several pages are asked for at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -193,11 +194,14 @@ impl Walk {
             };
             match pages.next(store, runtime).await? {
                 Some((page, at, is_last)) => {
+                    let read_to = pages.read_to().map(str::to_owned);
                     for (key, info) in page.objects {
                         self.add(&key, info, at);
                     }
                     if is_last {
                         self.end();
+                    } else if let Some(key) = read_to {
+                        self.close(&key);
                     }
                 }
                 None => self.end(),

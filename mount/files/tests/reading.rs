@@ -327,6 +327,71 @@ fn walk_over_a_tree_lists_it_flat_and_shows_what_listings_show() {
     assert!(asked <= 8, "{asked} listings of 1,500 keys");
 }
 
+/// A mount with 16 folders of 1,000 files in `t`, which was listed: the numbers of the folders.
+fn sixteen_folders() -> (Mount, Vec<u64>) {
+    let mount = Mount::new("", LONG);
+    for number in 0..16_000 {
+        let (folder, file) = (number / 1000, number % 1000);
+        mount.store.plant(&format!("t/{folder:02}/f{file:03}"), "");
+    }
+    let names = mount.list(mount.walk("t").unwrap().0, true);
+    assert_eq!(names.len(), 16);
+    let folders = names.iter().map(|name| mount.walk(&format!("t/{name}")));
+    let folders = folders.map(|found| found.unwrap().0).collect();
+    (mount, folders)
+}
+
+#[test]
+fn walk_asks_for_each_page_of_its_folders_once() {
+    let (mount, folders) = sixteen_folders();
+    for folder in folders {
+        assert_eq!(mount.list(folder, true).len(), 1000);
+    }
+    let asked = mount.count(Operation::List);
+    assert!(asked <= 20, "{asked} listings of 18 pages");
+}
+
+#[test]
+fn reader_of_the_first_folder_alone_pays_for_one_page_more() {
+    let (mount, folders) = sixteen_folders();
+    let before = mount.count(Operation::List);
+    for _ in 0..3 {
+        assert_eq!(mount.list(folders[0], true).len(), 1000);
+    }
+    // Whatever is still under way was counted when it was asked for; let it be asked for.
+    await_that(|| mount.count(Operation::List) - before >= 2);
+    assert_eq!(mount.count(Operation::List) - before, 2);
+}
+
+#[test]
+fn page_of_a_walk_that_failed_is_asked_for_again() {
+    for skipped in 0..2 {
+        let (mount, folders) = sixteen_folders();
+        let fault = Failure::Unreachable;
+        mount.store.faults().fail(Operation::List, skipped, fault);
+        let mut failures = 0;
+        for folder in folders {
+            let handle = mount.files.folders.open(folder).unwrap();
+            let mut count = 0;
+            let mut read = || {
+                let take = |_, _| {
+                    count += 1;
+                    true
+                };
+                let read = mount.files.folders.read(handle, 0, true, take);
+                mount.runtime.block_on(read)
+            };
+            while read().is_err() {
+                failures += 1;
+            }
+            assert_eq!(count, 1000);
+            mount.files.folders.close(handle);
+        }
+        // Which of the two requests failed is the turn of threads.
+        assert!(failures <= 1, "{failures} failures");
+    }
+}
+
 #[test]
 fn store_that_lists_from_the_beginning_only_is_listed_page_by_page() {
     let mount = Mount::new("", LONG);
