@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of open folders: what a reader sees, and when the store is asked.
+
+use super::*;
+
+/// Reads a listing as `ls -l` does: some names, then what each of them is. Says how long the names
+/// of one read were looked at, at most.
+fn list_slowly(mount: &Mount, pause: Duration) -> (Vec<String>, Duration) {
+    let handle = mount.files.folders.open(ROOT).unwrap();
+    let (mut names, mut longest) = (Vec::<String>::new(), Duration::ZERO);
+    loop {
+        let (before, began) = (names.len(), Instant::now());
+        let take = |index, entry: weft_files::FolderEntry| {
+            if index < before + 500 {
+                names.push(entry.name.to_string());
+            }
+            index < before + 500
+        };
+        let read = mount.files.folders.read(handle, before, true, take);
+        mount.runtime.block_on(read).unwrap();
+        if names.len() == before {
+            break;
+        }
+        std::thread::sleep(pause);
+        for name in &names[before..] {
+            let (ino, _) = mount.walk(name).unwrap();
+            let asked = mount.files.attributes(ino);
+            mount.runtime.block_on(asked).unwrap();
+        }
+        longest = longest.max(began.elapsed());
+    }
+    mount.files.folders.close(handle);
+    (names, longest)
+}
+
+/// On a machine so busy that one read takes longer than the time to live, names become too old
+/// rightly: only then the law tries a longer time.
+#[test]
+fn names_of_a_listing_are_believed_while_it_is_read_and_a_time_to_live_longer() {
+    for ttl in [1, 4, 16].map(Duration::from_secs) {
+        let mount = Mount::new("", ttl);
+        for number in 0..2500 {
+            mount.store.plant(&format!("f{number:05}"), Vec::new());
+        }
+        let (names, longest) = list_slowly(&mount, ttl * 2 / 5);
+        if longest >= ttl {
+            continue;
+        }
+        assert_eq!(names.len(), 2500);
+        let asked = |operation| mount.count(operation);
+        // Three pages, and a few that were guessed.
+        let (lists, heads) = (asked(Operation::List), asked(Operation::Head));
+        assert!(lists <= 6 && heads == 0, "{lists} lists, {heads} heads");
+        std::thread::sleep(ttl + ttl / 10);
+        mount.walk("f00000").unwrap();
+        assert!(
+            asked(Operation::Head) + asked(Operation::List) > lists,
+            "it is old by now"
+        );
+        return;
+    }
+    panic!("500 names took more than 16 s");
+}
+
+#[test]
+fn listing_that_failed_goes_on_at_the_page_that_failed() {
+    let mount = Mount::new("", LONG);
+    for number in 0..2500 {
+        mount.store.plant(&format!("f{number:05}"), Vec::new());
+    }
+    let fault = Failure::Unreachable;
+    mount.store.faults().fail(Operation::List, 1, fault);
+    let handle = mount.files.folders.open(ROOT).unwrap();
+    let (mut names, mut failures) = (Vec::new(), 0);
+    loop {
+        let before = names.len();
+        let take = |_, entry: weft_files::FolderEntry| {
+            names.push(entry.name.to_string());
+            true
+        };
+        let read = mount.files.folders.read(handle, before, false, take);
+        match mount.runtime.block_on(read) {
+            Ok(()) if names.len() == before => break,
+            Ok(()) => {}
+            Err(_) => failures += 1,
+        }
+    }
+    // One that failed while it was read ahead is asked for again unseen.
+    assert_eq!(names.len(), 2500);
+    assert!(failures <= 1, "{failures} failures");
+    assert!(names.is_sorted() && names.windows(2).all(|two| two[0] != two[1]));
+}
+
+/// A mount with a folder of 900 files of 5 bytes of which a reader got the first ten names, with
+/// the nodes of the others made ahead: the folder's handle, and the numbers of all.
+fn made_ahead() -> (Mount, u64, Vec<u64>) {
+    let mount = Mount::new("", LONG);
+    for number in 0..900 {
+        mount.store.plant(&format!("f{number:03}"), "12345");
+    }
+    let (handle, mut numbers) = (mount.files.folders.open(ROOT).unwrap(), Vec::new());
+    let take = |_, entry: weft_files::FolderEntry| {
+        numbers.push(entry.ino);
+        true
+    };
+    let read = mount.files.folders.read(handle, 0, false, take);
+    mount.runtime.block_on(read).unwrap();
+    let known = |ino| mount.runtime.block_on(mount.files.attributes(ino)).is_ok();
+    assert_eq!(numbers.len(), 900);
+    assert!(!known(numbers[9]) && !known(numbers[899]));
+    let read = mount
+        .files
+        .folders
+        .read(handle, 0, true, |index, _| index < 10);
+    mount.runtime.block_on(read).unwrap();
+    await_that(|| known(numbers[899]));
+    (mount, handle, numbers)
+}
+
+#[test]
+fn names_that_were_made_ahead_show_what_was_changed_since() {
+    let (mount, handle, numbers) = made_ahead();
+    let mode = Mode {
+        writes: true,
+        truncates: true,
+        ..Mode::default()
+    };
+    let opened = mount.files.open_files.open(numbers[500], mode);
+    let opened = mount.runtime.block_on(opened).unwrap();
+    let (parent, name) = (ROOT, "f600");
+    let unlinked = mount.files.unlink(weft_files::Name { parent, name });
+    mount.runtime.block_on(unlinked).unwrap();
+    let mut shown = Vec::new();
+    let take = |_, entry: weft_files::FolderEntry| {
+        let size = entry.entry.map(|entry| entry.attributes.size_bytes);
+        shown.push((entry.ino, size));
+        true
+    };
+    let read = mount.files.folders.read(handle, 10, true, take);
+    mount.runtime.block_on(read).unwrap();
+    assert_eq!(shown.len(), 890);
+    for (at, (ino, size)) in shown.iter().enumerate() {
+        let place = at + 10;
+        assert_eq!(*ino, numbers[place], "{place}");
+        assert_eq!(*size, Some(if place == 500 { 0 } else { 5 }), "{place}");
+    }
+    let closed = mount.files.open_files.close(opened.handle);
+    mount.runtime.block_on(closed).unwrap();
+    mount.files.folders.close(handle);
+}
+
+#[test]
+fn names_that_were_made_ahead_and_not_told_are_forgotten() {
+    let (mount, handle, numbers) = made_ahead();
+    mount.files.folders.close(handle);
+    let known = |ino| mount.runtime.block_on(mount.files.attributes(ino)).is_ok();
+    await_that(|| numbers[10..].iter().all(|ino| !known(*ino)));
+    assert!(numbers[..10].iter().all(|ino| known(*ino)));
+    for ino in &numbers[..10] {
+        mount.files.forget(*ino, 1);
+        assert!(!known(*ino));
+    }
+}
+
+#[test]
+fn listing_with_attributes_asks_once_for_a_thousand_names_and_for_no_object() {
+    let mount = Mount::new("", LONG);
+    for number in 0..2500 {
+        mount
+            .store
+            .plant(&format!("d/f{number:05}"), vec![0; number]);
+    }
+    let folder = mount.walk("d").unwrap().0;
+    let before = mount.count(Operation::List);
+    let names = mount.list(folder, true);
+    assert_eq!(names.len(), 2500);
+    for name in &names {
+        mount
+            .runtime
+            .block_on(mount.files.lookup(folder, name))
+            .unwrap();
+    }
+    assert_eq!(mount.list(folder, false).len(), 2500);
+    let asked = mount.count(Operation::List) - before;
+    assert!((3..=5).contains(&asked), "{asked} listings for three pages");
+    assert_eq!(mount.count(Operation::Head), 0);
+}
