@@ -9,6 +9,7 @@ use weft_store::{ETag, ObjectInfo};
 
 use crate::attribute_calls;
 use crate::core::Core;
+use crate::facts::Fact;
 use crate::fault::Fault;
 use crate::names::Listed;
 use crate::staging::ways::Ways;
@@ -105,10 +106,10 @@ impl DraftNode {
             file.pages_of = Some(info.etag.clone());
         }
         if let Some(folder) = nodes.folder(parent) {
+            // At once: a listing that ends meanwhile has it by one or the other.
             folder.own.remove(&name);
+            let listed = Some(Listed::File(info.clone()));
+            folder.learn(&name, Fact { at, listed });
         }
-        drop(nodes);
-        let listed = Some(Listed::File(info.clone()));
-        self.core.learn(parent, &name, at, listed);
     }
 }

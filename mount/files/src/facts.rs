@@ -85,6 +85,20 @@ impl Folder {
             .map(|(name, listed)| (name.clone(), listed.clone()))
     }
 
+    /// Names that a listing's pages do not show: the mount's own names, and what became of those
+    /// that were its own when the pages had come.
+    pub fn unlisted(&self, own_then: &[Box<str>]) -> Vec<Named> {
+        let own = self.own_names().filter(|(name, _)| self.lacks(name));
+        let mut unlisted: HashMap<_, _> = own.collect();
+        for name in own_then {
+            let fact = self.facts.get(name).and_then(|fact| fact.listed.as_ref());
+            if let Some(listed) = self.own.get(name).or(fact) {
+                unlisted.insert(name.clone(), listed.clone());
+            }
+        }
+        unlisted.into_iter().collect()
+    }
+
     /// The names of folders in it, as far as they are known; in no order.
     pub fn folders(&self) -> impl Iterator<Item = Box<str>> {
         let facts = self.facts.iter();

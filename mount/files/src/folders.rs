@@ -159,8 +159,7 @@ impl FolderReader {
         wanted: &WantedNames,
         mut take: impl FnMut(usize, FolderEntry) -> bool + Send,
     ) -> Result<usize, Fault> {
-        let (first, with_attributes) = (wanted.index, wanted.with_attributes);
-        let ttl = self.core.settings.ttl;
+        let (first, ttl) = (wanted.index, self.core.settings.ttl);
         let mut reading = open.reading.lock().await;
         let Reading { listing, ahead } = &mut *reading;
         if listing.is_behind(first) || (first == 0 && listing.is_stale(ttl)) {
@@ -169,38 +168,68 @@ impl FolderReader {
         }
         let mut index = first;
         loop {
-            if let Some(folder) = self.core.nodes().folder(open.ino) {
-                folder.read_by(wanted.handle, listing.began, ttl);
-            }
-            if with_attributes && listing.find(index).is_some() {
-                attribute_sync::ensure(&self.core, open.ino).await?;
+            match self.has_name(open.ino, listing, wanted, index).await {
+                Ok(true) => {}
+                // Who reads on is told.
+                Err(fault) if index == first => return Err(fault),
+                Ok(false) | Err(_) => return Ok(index),
             }
             while let Some((page, at)) = listing.find(index) {
                 let named = &page.names[at];
-                let given = if with_attributes {
+                let given = if wanted.with_attributes {
                     self.entry(open.ino, named, page.at, ahead.take(index))
                 } else {
                     self.name(open.ino, named)
                 };
                 let ino = given.ino;
                 if !take(index, given) {
-                    if with_attributes {
+                    if wanted.with_attributes {
                         ahead.put_back(index, ino);
                     }
                     return Ok(index);
                 }
                 index += 1;
             }
-            if index > first || listing.is_whole() {
-                return Ok(index);
-            }
-            self.next_page(open.ino, listing).await?;
         }
     }
 
+    /// Whether there is a name at `index`, with all that it needs. A page is waited for only where
+    /// nothing was given yet.
+    async fn has_name(
+        &self,
+        ino: u64,
+        listing: &mut Listing,
+        wanted: &WantedNames,
+        index: usize,
+    ) -> Result<bool, Fault> {
+        loop {
+            if let Some(folder) = self.core.nodes().folder(ino) {
+                folder.read_by(wanted.handle, listing.began, self.core.settings.ttl);
+            }
+            if listing.find(index).is_some() {
+                break;
+            }
+            if listing.has_own() {
+                return Ok(false);
+            }
+            if listing.is_whole() {
+                self.complete(ino, listing).await?;
+                self.add_own(ino, listing);
+            } else if index == wanted.index {
+                self.next_page(ino, listing).await?;
+            } else {
+                return Ok(false);
+            }
+        }
+        if wanted.with_attributes {
+            attribute_sync::ensure(&self.core, ino).await?;
+        }
+        Ok(true)
+    }
+
     /// Reads the next page if it is here, and makes the nodes of the names to come, while the
-    /// kernel and the program work on what they got. What the store says of a page that failed is
-    /// for who needs the page.
+    /// kernel and the program work on what they got. What fails is done again by who needs it, and
+    /// who is told.
     async fn prepare(&self, open: &OpenFolder, wanted: &WantedNames) {
         let mut reading = open.reading.lock().await;
         let Reading { listing, ahead } = &mut *reading;
@@ -271,39 +300,47 @@ impl FolderReader {
         if arrived.shows_renames && prefix == self.core.settings.prefix {
             self.core.renames.notice();
         }
-        if arrived.is_last {
-            // Names that are no objects stand at the end.
-            attribute_sync::ensure(&self.core, ino).await?;
-        }
-        let began = listing.began;
-        let Some(page) = listing.last() else {
-            return Ok(());
-        };
-        let mut nodes = self.core.nodes();
-        let Some(folder) = nodes.folder(ino) else {
-            return Ok(());
-        };
-        for (name, listed) in &page.names {
-            let listed = Some(listed.clone());
-            folder.learn(
-                name,
-                Fact {
-                    at: page.at,
-                    listed,
-                },
-            );
+        if let (Some(page), Some(folder)) = (listing.last(), self.core.nodes().folder(ino)) {
+            for (name, listed) in &page.names {
+                let (at, listed) = (page.at, Some(listed.clone()));
+                folder.learn(name, Fact { at, listed });
+            }
+            folder.is_large |= !arrived.is_last;
         }
         if arrived.is_last {
-            folder.complete(began);
-            self.walks.note(&prefix, folder.folders());
-            let own = folder.own_names().filter(|(name, _)| folder.lacks(name));
-            let own = own.collect();
-            drop(nodes);
-            listing.add_own(own);
-        } else {
-            folder.is_large = true;
+            self.complete(ino, listing).await?;
         }
         Ok(())
+    }
+
+    /// All pages have come. Where this fails it is done again before the listing ends.
+    async fn complete(&self, ino: u64, listing: &mut Listing) -> Result<(), Fault> {
+        if !listing.is_open() {
+            return Ok(());
+        }
+        let prefix = self.core.key(ino)?;
+        // Names that are no objects are among the folder's own.
+        attribute_sync::ensure(&self.core, ino).await?;
+        let mut nodes = self.core.nodes();
+        let mut own = Vec::new();
+        if let Some(folder) = nodes.folder(ino) {
+            folder.complete(listing.began);
+            self.walks.note(&prefix, folder.folders());
+            let unlisted = folder.unlisted(&[]).into_iter();
+            own = unlisted.map(|(name, _)| name).collect();
+        }
+        listing.complete(own);
+        Ok(())
+    }
+
+    /// Names that are no objects stand at the end, as they are when a reader comes there.
+    fn add_own(&self, ino: u64, listing: &mut Listing) {
+        let own_then = listing.own_then().unwrap_or_default();
+        let mut nodes = self.core.nodes();
+        let folder = nodes.folder(ino);
+        let unlisted = folder.map(|folder| folder.unlisted(own_then));
+        drop(nodes);
+        listing.add_own(unlisted.unwrap_or_default());
     }
 
     /// A name whose node the kernel is told of; the node was perhaps made `ahead`.

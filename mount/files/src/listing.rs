@@ -192,6 +192,17 @@ pub struct Listing {
     coming: Option<Pages>,
     /// When the first page was asked for.
     pub began: Instant,
+    end: End,
+}
+
+/// What was done at a listing's end.
+enum End {
+    /// Nothing: perhaps its last page did not come yet.
+    Open,
+    /// The folder's facts are whole. These names were then the mount's own, and on no page.
+    Complete(Vec<Box<str>>),
+    /// Names of which the store has nothing stand behind the last page.
+    HasOwn,
 }
 
 /// What a page brought beside its names.
@@ -214,6 +225,7 @@ impl Listing {
             prefix,
             pages: VecDeque::new(),
             began: Instant::now(),
+            end: End::Open,
         }
     }
 
@@ -226,6 +238,7 @@ impl Listing {
             pages: VecDeque::from([NamedPage { names, at, first }]),
             coming: None,
             began: at,
+            end: End::HasOwn,
         }
     }
 
@@ -325,12 +338,37 @@ impl Listing {
         }
     }
 
+    /// The folder's facts are whole. `own` are names of which the store has nothing yet.
+    pub fn complete(&mut self, own: Vec<Box<str>>) {
+        self.end = End::Complete(own);
+    }
+
+    /// The names of which the store had nothing when the listing was complete, if it is, and they
+    /// do not stand behind the last page yet.
+    pub fn own_then(&self) -> Option<&[Box<str>]> {
+        match &self.end {
+            End::Complete(own) => Some(own),
+            End::Open | End::HasOwn => None,
+        }
+    }
+
+    /// Whether the folder's facts are not whole yet.
+    pub fn is_open(&self) -> bool {
+        matches!(self.end, End::Open)
+    }
+
+    /// Whether all names are here, also those of which the store has nothing.
+    pub fn has_own(&self) -> bool {
+        matches!(self.end, End::HasOwn)
+    }
+
     /// Names of which the store has nothing yet, behind the last page.
     pub fn add_own(&mut self, mut names: Vec<Named>) {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         let first = self.end();
         let at = Instant::now();
         self.pages.push_back(NamedPage { names, at, first });
+        self.end = End::HasOwn;
     }
 
     fn end(&self) -> usize {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of names and reads, over a store in memory that counts requests. `listings` has the laws of
-//! open folders, `walks` those of ways through a tree.
+//! open folders, `ends` those of their last names, `walks` those of ways through a tree.
 
+mod ends;
 mod listings;
 mod walks;
 
