@@ -68,6 +68,7 @@ mod known_attributes;
 mod listing;
 mod moving_folders;
 mod names;
+mod node_names;
 mod nodes;
 mod object_copies;
 pub mod open_files;

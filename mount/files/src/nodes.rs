@@ -13,6 +13,7 @@ use crate::attribute_object::{Attribute, OWN, Special};
 use crate::attributes::Kind;
 use crate::facts::Folder;
 use crate::names::Listed;
+use crate::node_names::NodeNames;
 
 /// The number of the mount's own folder, as FUSE wants it.
 pub const ROOT: u64 = 1;
@@ -68,8 +69,7 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Nodes {
     by_number: HashMap<u64, Node>,
-    /// In each folder.
-    by_name: HashMap<u64, HashMap<Box<str>, u64>>,
+    names: NodeNames,
 }
 
 impl File {
@@ -120,7 +120,7 @@ impl Nodes {
         };
         Self {
             by_number: HashMap::from([(ROOT, root)]),
-            by_name: HashMap::new(),
+            names: NodeNames::default(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Nodes {
 
     /// The number that a name has, if it has a node.
     pub fn find(&self, parent: u64, name: &str) -> Option<u64> {
-        self.by_name.get(&parent)?.get(name).copied()
+        self.names.find(parent, name)
     }
 
     /// A folder's facts.
@@ -287,7 +287,7 @@ impl Nodes {
             body,
         };
         self.by_number.insert(ino, node);
-        self.names(parent).insert(name.into(), ino);
+        self.names.give(parent, name, ino);
         if let Some(folder) = self.by_number.get_mut(&parent) {
             folder.children += 1;
         }
@@ -297,23 +297,13 @@ impl Nodes {
     /// A name that was taken from a node is its own again, unless another one has it.
     pub fn name_again(&mut self, ino: u64) {
         if let Some(node) = self.by_number.get(&ino) {
-            let (parent, name) = (node.parent, node.name.clone());
-            self.names(parent).entry(name).or_insert(ino);
+            self.names.give_if_free(node.parent, &node.name, ino);
         }
-    }
-
-    fn names(&mut self, parent: u64) -> &mut HashMap<Box<str>, u64> {
-        self.by_name.entry(parent).or_default()
     }
 
     /// A name stands for nothing now; a node that had it lives on without, until it is forgotten.
     pub fn unname(&mut self, parent: u64, name: &str) {
-        if let Some(names) = self.by_name.get_mut(&parent) {
-            names.remove(name);
-            if names.is_empty() {
-                self.by_name.remove(&parent);
-            }
-        }
+        self.names.take(parent, name);
     }
 
     /// The node of one name has another one now.
@@ -322,7 +312,7 @@ impl Nodes {
             return;
         };
         self.unname(old.0, old.1);
-        self.names(new.0).insert(new.1.into(), ino);
+        self.names.give(new.0, new.1, ino);
         let Some(node) = self.by_number.get_mut(&ino) else {
             return;
         };
