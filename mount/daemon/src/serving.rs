@@ -85,17 +85,21 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
     runtime.block_on(writers.publish_all(&files));
     runtime.block_on(files.settle_all(END_LIMIT));
     runtime.shutdown_timeout(Duration::from_secs(1));
-    match ended {
-        Ok(result) => result.map_err(system("the connection to the kernel broke"))?,
-        Err(_) => {
-            return Err(MountError::Fuse(
-                "a thread that served the kernel failed".to_owned(),
-            ));
-        }
-    }
+    how_it_ended(ended)?;
     match writers.lost_in_words() {
         Some(lost) => Err(MountError::Lost(lost)),
         None => Ok(()),
+    }
+}
+
+/// What the thread that served the kernel says.
+fn how_it_ended(ended: std::thread::Result<std::io::Result<()>>) -> Result<(), MountError> {
+    let what = "the connection to the kernel broke";
+    match ended {
+        Ok(result) => result.map_err(|error| MountError::System { what, error }),
+        Err(_) => Err(MountError::Fuse(
+            "a thread that served the kernel failed".to_owned(),
+        )),
     }
 }
 
