@@ -73,6 +73,14 @@ twice() {
     mount_bucket && usage 1 "mounted there already" data "$mnt" "${here[@]}" && unmount_bucket
 }
 check "a folder that is mounted already" twice
+bound() {
+    local ended
+    mkdir -p "$work/above/m" "$work/bound" && mount --bind "$work/above" "$work/bound" || return 1
+    usage 2 "would hide it" data "$work/above/m" "${here[@]}" --stage "$work/bound/m/stage"
+    ended=$?
+    umount "$work/bound" && [ $ended = 0 ] && [ ! -e "$work/above/m/stage" ]
+}
+check "a stage in the folder to mount on, by a bind mount" bound
 strange_keys() {
     "$PYTHON" - "$BUCKET_URL" <<'EOF' &&
 import boto3, sys

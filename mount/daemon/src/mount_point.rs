@@ -5,7 +5,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::mount::{MntFlags, umount2};
@@ -50,14 +50,41 @@ pub fn check(folder: &Path) -> Result<PathBuf, MountError> {
     Ok(path)
 }
 
+/// Whether a folder is `above`, or in it, as far as folders are there; also through symbolic links
+/// and bind mounts.
+pub fn is_in(folder: &Path, above: &Path) -> bool {
+    let (folder, above) = (resolved(folder), resolved(above));
+    let place = |path: &Path| {
+        fs::metadata(path)
+            .ok()
+            .map(|found| (found.dev(), found.ino()))
+    };
+    let place_above = place(&above);
+    let mut ancestors = folder.ancestors();
+    ancestors.any(|path| path == above || (place_above.is_some() && place(path) == place_above))
+}
+
 /// A folder's whole path without symbolic links, as far as it is there and can be followed.
-pub fn resolved(folder: &Path) -> PathBuf {
+fn resolved(folder: &Path) -> PathBuf {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let mut found = whole.ancestors().filter_map(|above| {
         let rest = whole.strip_prefix(above).ok()?;
-        Some(above.canonicalize().ok()?.join(rest))
+        Some((above.canonicalize().ok()?, rest))
     });
-    found.next().unwrap_or_else(|| whole.clone())
+    let Some((mut path, rest)) = found.next() else {
+        return whole;
+    };
+    let mut goes_up = false;
+    for part in rest.components() {
+        if part == Component::ParentDir {
+            goes_up = true;
+            path.pop();
+        } else {
+            path.push(part);
+        }
+    }
+    // Behind a folder that is not there yet the path may lead back to what is there.
+    if goes_up { resolved(&path) } else { path }
 }
 
 /// Whether the kernel's side is there and may be used.
@@ -186,6 +213,12 @@ mod tests {
         std::os::unix::fs::symlink(&real, &link).unwrap();
         assert_eq!(resolved(&link.join("a/b")), real.join("a/b"));
         assert_eq!(resolved(&link.join("../c")), real.with_file_name("c"));
+        let missing = place.join("missing");
+        assert_eq!(resolved(&missing.join("../link/a")), real.join("a"));
+        assert_eq!(resolved(&missing.join("b/../../link/../c")), {
+            let link = place.join("link/../c");
+            resolved(&link)
+        });
         assert_eq!(resolved(Path::new("/no/such")), Path::new("/no/such"));
         fs::remove_dir_all(&place).unwrap();
     }

@@ -223,27 +223,37 @@ impl Options {
     }
 
     /// Refuses folders of options that lie where the bucket is mounted: the mount would hide them
-    /// from others, and wait for itself when it writes there.
+    /// from others, and wait for itself when it writes there. Also the other way around where the
+    /// mount reads all that is in its folder.
     ///
     /// # Errors
     /// Which option, and its folder.
     pub fn check_own_folders(&self) -> Result<(), MountError> {
-        let over = mount_point::resolved(&self.directory);
+        let stage = self.writes.stage_folder();
         let folders = [
-            ("--log-directory", self.log_directory.clone()),
-            ("--cache", self.cache.cache.clone()),
-            ("--stage", Some(self.writes.stage_folder())),
+            ("--log-directory", self.log_directory.as_deref(), false),
+            ("--cache", self.cache.cache.as_deref(), true),
+            ("--stage", Some(stage.as_path()), true),
         ];
-        for (option, folder) in folders {
+        let over = self.directory.display();
+        for (option, folder, is_read) in folders {
             let Some(folder) = folder else { continue };
-            if mount_point::resolved(&folder).starts_with(&over) {
-                return Err(MountError::Usage(format!(
-                    "the folder of {option}, {}, is in the folder to mount on, {}, where the mount \
-                     would hide it. Give {option} another folder",
-                    folder.display(),
-                    self.directory.display()
-                )));
-            }
+            let own = folder.display();
+            let cause = if mount_point::is_in(folder, &self.directory) {
+                format!(
+                    "the folder of {option}, {own}, is in the folder to mount on, {over}, where \
+                     the mount would hide it"
+                )
+            } else if is_read && mount_point::is_in(&self.directory, folder) {
+                format!(
+                    "the folder to mount on, {over}, is in the folder of {option}, {own}, where \
+                     the mount would read itself"
+                )
+            } else {
+                continue;
+            };
+            let remedy = format!("Give {option} another folder");
+            return Err(MountError::Usage(format!("{cause}. {remedy}")));
         }
         Ok(())
     }

@@ -54,6 +54,7 @@ fn own_folders_in_the_folder_to_mount_on_are_refused_and_nothing_is_made_there()
         ("--log-directory", &link),
         ("--cache", &inner),
         ("--stage", &folder.join("not/there")),
+        ("--stage", &folder.join("../missing/../own-folders/stage")),
     ] {
         let (over, own) = (folder.to_str().unwrap(), own.to_str().unwrap());
         let output = weft_mount(&["data", over, option, own]);
@@ -65,4 +66,22 @@ fn own_folders_in_the_folder_to_mount_on_are_refused_and_nothing_is_made_there()
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
     assert_eq!(fs::read_dir(&inner).unwrap().count(), 0);
+}
+
+#[test]
+fn folder_to_mount_on_in_a_cache_or_stage_is_refused() {
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mounted-inside");
+    let _ = fs::remove_dir_all(&own);
+    let over = own.join("m");
+    fs::create_dir_all(&over).unwrap();
+    for option in ["--cache", "--stage"] {
+        let (over, own) = (over.to_str().unwrap(), own.to_str().unwrap());
+        let output = weft_mount(&["data", over, option, own]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for words in [option, own, "would read itself"] {
+            assert!(said.contains(words), "{said}");
+        }
+    }
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 1);
 }
