@@ -74,9 +74,8 @@ impl RankArguments {
         let words = [heap, yielding, collectives, plain];
         let words = words.into_iter().flatten().map(OsString::from);
         let libfabric = libfabric.as_ref().map(|path| {
-            let mut word = OsString::from("--libfabric=");
-            word.push(std::path::absolute(path).unwrap_or_else(|_| path.clone()));
-            word
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            joined("--libfabric=", path.as_os_str())
         });
         words.chain(libfabric).collect()
     }
@@ -86,6 +85,13 @@ impl RankArguments {
         let given = self.variables.iter().any(|variable| is_it(&variable.name));
         given || std::env::vars_os().any(|(name, _)| is_it(&name.to_string_lossy()))
     }
+}
+
+/// An option with its value, which may be any bytes.
+pub(crate) fn joined(option: &str, value: &OsStr) -> OsString {
+    let mut word = OsString::from(option);
+    word.push(value);
+    word
 }
 
 #[cfg(test)]

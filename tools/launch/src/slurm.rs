@@ -15,6 +15,7 @@ use weft_job::sbatch::Start;
 use crate::arguments::{Arguments, CoreBinding};
 use crate::fault::Fault;
 use crate::mpi_choice::MpiChoice;
+use crate::rank_arguments::joined;
 use crate::shell::quote;
 use crate::slurm_start::{self, Decided};
 use crate::stderr::say;
@@ -206,13 +207,6 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
     }
     add("--".into());
     Ok(words)
-}
-
-/// An option with its value, which may be any bytes.
-fn joined(option: &str, value: &OsStr) -> OsString {
-    let mut word = OsString::from(option);
-    word.push(value);
-    word
 }
 
 fn print(words: &[OsString]) -> Result<u8, Fault> {
