@@ -218,29 +218,13 @@ pub fn constants_contain(path: &Path, text: &str) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-    use std::process::Command;
-
-    fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> PathBuf {
-        let input = folder.join(format!("{name}.c"));
-        let output = folder.join(name);
-        std::fs::write(&input, source).unwrap();
-        let status = Command::new("cc")
-            .arg(&input)
-            .arg("-o")
-            .arg(&output)
-            .args(options)
-            .status()
-            .unwrap();
-        assert!(status.success(), "cc failed for {name}");
-        output
-    }
+    use crate::compiled::cc;
 
     #[test]
     fn needed_paths_and_symbols_are_read_back_as_linked() {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().to_str().unwrap();
-        let library = compile(
+        let library = cc(
             folder.path(),
             "libmpi.so.40",
             "int MPI_Init(void){return 0;} static int hidden(void){return 1;} int \
@@ -250,7 +234,7 @@ mod tests {
         let source = "extern int MPI_Init(void); const char mark[] = \"WEFT_MARK_FOR_TEST\"; int \
             main(void){return MPI_Init();}";
         let search = format!("-Wl,--enable-new-dtags,-rpath,{here}:/elsewhere");
-        let program = compile(
+        let program = cc(
             folder.path(),
             "program",
             source,
@@ -283,7 +267,7 @@ mod tests {
     #[test]
     fn old_rpath_is_told_apart_from_runpath() {
         let folder = tempfile::tempdir().unwrap();
-        let program = compile(
+        let program = cc(
             folder.path(),
             "old",
             "int main(void){return 0;}",

@@ -72,10 +72,10 @@ pub(crate) fn has_allocator(program: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compiled::cc;
     use crate::rank_arguments::Variable;
     use crate::transport::Transport;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::PathBuf;
 
     fn asked(heap: Heap) -> RankArguments {
         RankArguments {
@@ -125,16 +125,6 @@ mod tests {
         let refused = with(&asked(Heap::Shared), &odd).unwrap_err();
         assert!(refused.to_string().contains("spaces"), "{refused}");
         assert_eq!(with(&asked(Heap::Auto), &odd).unwrap(), None);
-    }
-
-    fn cc(folder: &Path, output: &str, source: &str, options: &[&str]) -> PathBuf {
-        let output = folder.join(output);
-        let input = output.with_extension("c");
-        std::fs::write(&input, source).unwrap();
-        let mut compiler = std::process::Command::new("cc");
-        let built = compiler.arg(&input).arg("-o").arg(&output).args(options);
-        assert!(built.status().unwrap().success());
-        output
     }
 
     const MAIN: &str = "int main(void) { return 0; }\n";

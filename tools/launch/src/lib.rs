@@ -70,6 +70,8 @@ pub mod choose;
 pub mod collective_calls;
 pub mod collectives;
 pub mod command;
+#[cfg(test)]
+mod compiled;
 pub mod cores;
 mod deadlock;
 pub mod dev_shm;

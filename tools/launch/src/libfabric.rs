@@ -150,19 +150,12 @@ pub fn slow_to_load(path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
+    use crate::compiled::cc;
 
     /// A shared library with a soname.
     fn shared(folder: &Path, file: &str, soname: &str) -> PathBuf {
-        let library = folder.join(file);
-        let status = Command::new("cc")
-            .args(["-shared", "-x", "c", "/dev/null", "-o"])
-            .arg(&library)
-            .arg(format!("-Wl,-soname,{soname}"))
-            .status()
-            .unwrap();
-        assert!(status.success());
-        library
+        let soname = format!("-Wl,-soname,{soname}");
+        cc(folder, file, "", &["-shared", "-fPIC", &soname])
     }
 
     fn asked(path: &Path) -> RankArguments {
@@ -207,16 +200,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path().canonicalize().unwrap();
         let make = |file: &str, source: &str, more: &[&str]| {
-            let (input, output) = (here.join(format!("{file}.c")), here.join(file));
-            std::fs::write(&input, source).unwrap();
-            let status = Command::new("cc")
-                .args(["-shared", "-fPIC", "-o"])
-                .args([&output, &input])
-                .args(more)
-                .status()
-                .unwrap();
-            assert!(status.success());
-            output
+            cc(&here, file, source, &[&["-shared", "-fPIC"], more].concat())
         };
         std::fs::write(here.join("old.map"), "FABRIC_1.0 {};").unwrap();
         std::fs::write(here.join("new.map"), "FABRIC_1.0 {}; FABRIC_1.9 { f; };").unwrap();
@@ -250,23 +234,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path();
         shared(here, "libpsm2.so", "libpsm2.so.2");
-        let fabric = here.join(SONAME);
-        let status = Command::new("cc")
-            .args([
-                "-shared",
-                "-x",
-                "c",
-                "/dev/null",
-                "-Wl,--no-as-needed",
-                "-lpsm2",
-                "-L",
-            ])
-            .arg(here)
-            .arg("-o")
-            .arg(&fabric)
-            .status()
-            .unwrap();
-        assert!(status.success());
+        let needs = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-L.", "-lpsm2"];
+        let fabric = cc(here, SONAME, "", &needs);
         assert_eq!(slow_to_load(&fabric), ["libpsm2.so.2"]);
         assert!(slow_to_load(Path::new("/bin/true")).is_empty());
     }

@@ -95,23 +95,7 @@ pub fn find_mpi(program: &Path, loader: &Loader) -> io::Result<Option<MpiNeed>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Command;
-
-    fn cc(folder: &Path, output: &str, source: &str, options: &[&str]) -> PathBuf {
-        let input = folder.join(format!("{output}.c"));
-        std::fs::write(&input, source).unwrap();
-        let output = folder.join(output);
-        let status = Command::new("cc")
-            .current_dir(folder)
-            .arg(&input)
-            .arg("-o")
-            .arg(&output)
-            .args(options)
-            .status()
-            .unwrap();
-        assert!(status.success());
-        output
-    }
+    use crate::compiled::cc;
 
     #[test]
     fn libmpi_is_found_through_another_library() {
