@@ -70,8 +70,12 @@ impl EnteredAhead {
 
     /// Forgets all.
     pub fn clear(&mut self) {
+        if self.nodes.is_empty() {
+            return;
+        }
+        let mut nodes = self.core.nodes();
         for ino in self.nodes.drain(..) {
-            self.core.nodes().forget(ino, 1);
+            nodes.forget(ino, 1);
         }
     }
 }
