@@ -28,7 +28,6 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 
 /// Mounts, and returns when the mount has ended.
 pub fn serve(options: &Options) -> Result<(), MountError> {
-    let system = |what| move |error| MountError::System { what, error };
     let (bucket, prefix) = options.bucket_and_prefix()?;
     options.check_own_folders()?;
     let log = log_behind_shell(options)?;
@@ -92,11 +91,15 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
     }
 }
 
+/// An error of the system as one of the mount.
+fn system(what: &'static str) -> impl FnOnce(std::io::Error) -> MountError {
+    move |error| MountError::System { what, error }
+}
+
 /// What the thread that served the kernel says.
 fn how_it_ended(ended: std::thread::Result<std::io::Result<()>>) -> Result<(), MountError> {
-    let what = "the connection to the kernel broke";
     match ended {
-        Ok(result) => result.map_err(|error| MountError::System { what, error }),
+        Ok(result) => result.map_err(system("the connection to the kernel broke")),
         Err(_) => Err(MountError::Fuse(
             "a thread that served the kernel failed".to_owned(),
         )),
