@@ -37,6 +37,21 @@ retry() {
     return 1
 }
 
+# --- Disk -----------------------------------------------------------------------------------------
+
+# Measured: what the build and the tests write into a new clone, and a third more.
+test_space_mib=8192
+# need_space MIB: a disk that fills up later fails each program that writes, after half an hour.
+# Asks only before the first build: later most of it is there.
+need_space() {
+    local free_mib
+    [ ! -d target/debug ] || return 0
+    free_mib=$(df -Pm . | awk 'NR == 2 { print $4 }')
+    [ "$free_mib" -ge "$1" ] ||
+        die "$PWD has $free_mib MiB of free disk, and the first build with its tests needs $1" \
+            "MiB. Free some, or clone to a larger disk, then run this again."
+}
+
 # --- Debian packages ------------------------------------------------------------------------------
 
 package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" \
@@ -330,6 +345,7 @@ packages) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" binutils 
 *) say "usage: scripts/setup.sh build|mount|peers|demo|test|exports|packages"; exit 2 ;;
 esac
 
+if [ "$tier" = test ]; then need_space "$test_space_mib"; fi
 need_packages "${packages[@]}"
 if [ "$tier" = test ]; then
     want_packages "${browser_packages[@]}"

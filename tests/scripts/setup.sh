@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# scripts/setup.sh on a machine without packages, whose network fails for a moment, or whose Rust is
-# too old. Sourced by run.sh.
+# scripts/setup.sh on a machine without packages, whose network fails for a moment, whose Rust is
+# too old or whose disk is too small. Sourced by run.sh.
 
 # program NAME: a made-up one, from stdin. What it is called with is in the file `called`.
 program() {
@@ -43,7 +43,10 @@ PROGRAM
     program rustc <<<"echo 'rustc 1.99.0 (0 2026-01-01)'"
 }
 
-set_up() { (cd "$copy" && PATH=$copy/bin:$PATH scripts/setup.sh build) >"$work/set-up" 2>&1; }
+# set_up [TIER]: by default the tier that all others begin with.
+set_up() {
+    (cd "$copy" && PATH=$copy/bin:$PATH scripts/setup.sh "${1:-build}") >"$work/set-up" 2>&1
+}
 
 # after_failures WHAT...: each fails twice, and the third time it does not.
 after_failures() {
@@ -76,7 +79,7 @@ as_user() {
     ends 1 'apt-get install --no-install-recommends -y gcc libc6-dev make' set_up_aloud &&
         ! grep -q apt-get "$copy/called"
 }
-set_up_aloud() { set_up; local status=$?; cat "$work/set-up"; return "$status"; }
+set_up_aloud() { set_up "$@"; local status=$?; cat "$work/set-up"; return "$status"; }
 check 'who may not install packages is told which are missing' as_user
 
 # too_old NAME VERSION: this program of Rust is older than Cargo.toml's rust-version: set-up says
@@ -92,3 +95,31 @@ too_old() {
 check 'Debian 12 has a cargo that is too old' too_old cargo 1.65.0
 check 'so has Debian 13' too_old cargo 1.85.0
 check 'rustc may be older than cargo' too_old rustc 1.87.0-nightly
+
+# has_free MIB: the disk of the machine.
+has_free() {
+    program df <<PROGRAM
+echo 'Filesystem 1048576-blocks Used Available Capacity Mounted on'
+echo '/dev/vda   258048 1000 $1 1% /'
+PROGRAM
+}
+
+# small_disk: who would run out of disk in the middle of the tests is told before anything is
+# fetched.
+small_disk() {
+    make_machine
+    has_free 8191
+    ends 1 'has 8191 MiB of free disk, and the first build with its tests needs 8192 MiB' \
+        set_up_aloud test && ! grep -q 'apt-get' "$copy/called"
+}
+check 'a disk that is too small for the tests is told at once' small_disk
+
+# what_is_built_already: most of what fills the disk is there.
+what_is_built_already() {
+    make_machine
+    has_free 100
+    mkdir -p "$copy/target/debug"
+    echo 100 >"$copy/packages"
+    ends 1 'setup: apt-get install failed' set_up_aloud test
+}
+check 'who has built before needs no such disk' what_is_built_already
