@@ -112,8 +112,8 @@ def how(figures):
         f"Medians of {rounds} rounds, in which the programs took turns, each on a fresh mount "
         f"({figures['processor']}, {figures['core_count']} cores, Linux {figures['kernel']}). The "
         "S3 server ran on the same machine. It waited 30 ms before each answer, and sent at most "
-        "90 MB/s over a connection and 800 MB/s in all when large files were read or written. In "
-        "the three loads of cached data and of files of 128 MiB it did not wait.")
+        "90 MB/s over a connection and 800 MB/s in all when large files were read or written. It "
+        "did not wait in three loads: that of data read before, and those of files of 128 MiB.")
 
 
 def table(figures, heads, cells):

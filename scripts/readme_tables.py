@@ -110,8 +110,8 @@ def rests_on(figures):
     return (
         f"of {rounds} ({figures['processor']} with {figures['core_count']} cores).{few} "
         f"{figures['excluded_count']} of {figures['run_count']} runs were excluded: the "
-        "machine's speed changed during them. The widest interval of a ratio, from end to end, is "
-        f"{width:.2f} times the ratio.")
+        "machine's speed changed during them. The widest interval of a ratio, its highest value "
+        f"minus its lowest, is {width:.2f} times the ratio.")
 
 
 class Tables(NamedTuple):
