@@ -62,11 +62,11 @@ alike() {
 }
 check 'runs of one MPI differ in their transport alone, and plain ones in libraries and rules' alike
 
-# Only that it is done and counted: how often the intervals hold 1 is tried with many made-up
+# Only that it is done and counted: how often the intervals contain 1 is tried with many made-up
 # comparisons (tools/compare).
 calibrated() {
-    exits 0 'hold the ratio 1' "$WEFT" bench compare --calibrate --mpi "$mpi" --benchmarks latency \
-        -m 8:64 --repeat-scale 0.01 -r 6 --out "$work/same" || return 1
+    exits 0 'contain the ratio 1' "$WEFT" bench compare --calibrate --mpi "$mpi" \
+        --benchmarks latency -m 8:64 --repeat-scale 0.01 -r 6 --out "$work/same" || return 1
     python3 - "$work/same/summary.json" <<'PYTHON'
 import json, sys
 found = json.load(open(sys.argv[1]))["calibration"]
@@ -83,7 +83,7 @@ before() {
     ln -s "$(dirname "$WEFT")/../lib/weft" "$work/other/lib/weft" &&
         printf '#!/bin/sh\necho started >>"%s"\nexec "%s" "$@"\n' "$work/started" "$WEFT" \
             >"$work/other/bin/weft" && chmod +x "$work/other/bin/weft" || return 1
-    exits 0 'intervals hold the ratio 1' "$WEFT" bench compare --before "$work/other/bin/weft" \
+    exits 0 'intervals contain the ratio 1' "$WEFT" bench compare --before "$work/other/bin/weft" \
         --mpi "$mpi" --benchmarks latency -m 8:64 --repeat-scale 0.01 -r 3 --out "$work/before" ||
         return 1
     grep -q 'Weft/before' "$work/said" || { echo 'no column for the other build'; return 1; }

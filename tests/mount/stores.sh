@@ -34,12 +34,12 @@ store_without() {
     : >"$work/weft-mount.log"
     no_faults && faults "$1" && mount_bucket >"$work/said" 2>&1 || return 1
     cat "$work/said"
-    grep -q "does not keep conditions .* on $2:" "$work/said" && others_change
+    grep -q "does not honour conditions .* on $2:" "$work/said" && others_change
 }
-check "a store that keeps no conditions on writes is told of, and looked at before each" \
+check "the log names a store that honours no conditions on writes, and the mount asks before each" \
     store_without '{"conditional_put": "ignored"}' \
     'PutObject, CompleteMultipartUpload, DeleteObject'
-check "so is one that refuses conditions on copies" \
+check "the same for a store that refuses conditions on copies" \
     store_without '{"conditional_copy": "refused"}' CopyObject
 
 keeps_all() {

@@ -6,7 +6,7 @@ wants a quiet machine.
     tests/testbed/measure.py [--rounds N] [--out FILE] [--weft MPI] [--only NAME]... PART...
 
 Parts, each on a testbed of its own: clean (4 paths of 500 Mbit/s), cable (an unlimited veth pair),
-loss (1 % on all paths), hole (one path swallows everything from the middle of a stream on, and
+loss (1 % on all paths), hole (one path drops everything from the middle of a stream on, and
 heals), slow (one path at a tenth of its rate), hog (another process wants the processor of one of
 the two ranks all the time). In each round every configuration (an MPI with a transport) runs once,
 one after the other; what counts is the median over the rounds. The figures go to FILE (default
@@ -161,7 +161,7 @@ def prepared_cut(bed, path):
 
 
 def hole(bed, configuration):
-    """Path 1 swallows everything between 1 s and 2.5 s of the stream."""
+    """Path 1 drops everything between 1 s and 2.5 s of the stream."""
     cut = prepared_cut(bed, 1)
 
     def meanwhile(zero):

@@ -24,7 +24,7 @@
 #   testbed.sh NAME agent                path of a script that does what ssh does, from host to host
 #   testbed.sh NAME loss PATH PERCENT    drops that share at random; PATH is a number from 1, or
 #                                        all; 0 heals
-#   testbed.sh NAME blackhole PATH       swallows everything, silently; `loss PATH 0` heals
+#   testbed.sh NAME blackhole PATH       drops everything, silently; `loss PATH 0` heals
 #   testbed.sh NAME rate PATH RATE       changes a path's rate
 #   testbed.sh NAME delay PATH TIME      lets every packet wait so long, as tc(8) writes it (10ms);
 #                                        needs a kernel with netem

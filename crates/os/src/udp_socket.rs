@@ -128,7 +128,7 @@ impl UdpSocket {
     }
 
     /// Datagrams may be taken apart by a router on the way that takes no more than smaller ones.
-    /// Costs speed there, but the alternative is a network that swallows everything large. IPv4: by
+    /// Costs speed there, but the alternative is a network that drops everything large. IPv4: by
     /// routers (IP_PMTUDISC_OMIT); IPv6: by this host, once a router has said so
     /// (IPV6_PMTUDISC_WANT). Source: ip(7), ipv6(7).
     ///

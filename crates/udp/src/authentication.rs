@@ -161,9 +161,9 @@ impl PacketAuthentication {
     fn report_rejected(&mut self, from: SocketAddr) {
         if !std::mem::replace(&mut self.reported, true) {
             (self.report)(&format!(
-                "a datagram from {from} was turned away, as all such will be: it is not of this \
-                 job, or was changed on its way. If nothing from there is heard, give all \
-                 processes the same FI_WEFT_JOB_KEY and FI_WEFT_ENCRYPT"
+                "a datagram from {from} was dropped, as all such will be: it is not of this job, \
+                 or was changed on its way. If no messages come from there, give all processes the \
+                 same FI_WEFT_JOB_KEY and FI_WEFT_ENCRYPT"
             ));
         }
     }

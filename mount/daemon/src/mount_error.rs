@@ -97,7 +97,7 @@ impl MountError {
             }
             Failure::Unreachable => {
                 "Look whether the address answers (--endpoint-url, --region), and whether a proxy \
-                 or a firewall stands between."
+                 or a firewall is in between."
             }
             Failure::Busy => "The store answers, and cannot serve now. Try again later.",
             _ => "Look at --region, --endpoint-url and --force-path-style.",

@@ -132,13 +132,13 @@ fn clear_dead(folder: &Path) -> Result<(), MountError> {
     umount2(&path, MntFlags::MNT_DETACH).map_err(|error| MountError::Place {
         folder: folder.to_owned(),
         cause: format!(
-            "a mount whose process was killed is there, and cannot be taken away: {error}. As \
-             root: umount -l {}",
+            "the mount there is dead, its process was killed, and it cannot be removed: \
+             {error}. As root: umount -l {}",
             path.display()
         ),
     })?;
     log::tell(&format!(
-        "took away the mount on {}, whose process was killed",
+        "removed the dead mount on {}, whose process was killed",
         path.display()
     ));
     Ok(())

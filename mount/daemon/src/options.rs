@@ -20,7 +20,7 @@ pub struct Options {
     pub bucket: String,
     /// An empty folder
     pub directory: PathBuf,
-    /// Show only keys that begin with PREFIX, which must end in /
+    /// Show only keys that begin with PREFIX; if it does not end in /, a / is added
     #[arg(long)]
     pub prefix: Option<String>,
     #[command(flatten)]
@@ -191,7 +191,7 @@ impl Options {
     /// The bucket's name, and what the mount's keys begin with.
     ///
     /// # Errors
-    /// Names that no bucket can have; prefixes that end in no `/`.
+    /// Names that no bucket can have; two prefixes; prefixes with an empty part.
     pub fn bucket_and_prefix(&self) -> Result<(String, String), MountError> {
         let address = self.bucket.strip_prefix("s3://").unwrap_or(&self.bucket);
         let (name, path) = address.split_once('/').unwrap_or((address, ""));

@@ -28,17 +28,17 @@ pub async fn made_careful(
         Ok(lacks) => {
             let names: Vec<&str> = lacks.iter().map(|ability| ability.operation()).collect();
             log::tell(&format!(
-                "the store at {address} does not keep conditions (If-Match, If-None-Match) on {}: \
-                 before each of these the mount asks whether the object is as it was, and what \
-                 somebody else writes in that moment is lost. Let one mount write at a time, or \
-                 use a store that keeps them",
+                "the store at {address} does not honour conditions (If-Match, If-None-Match) on \
+                 {}: before each of these the mount asks whether the object is unchanged; if \
+                 somebody else writes between the question and the request, that change is lost. \
+                 Let one mount write at a time, or use a store that honours conditions",
                 names.join(", ")
             ));
             Arc::new(Careful::new(store, lacks))
         }
         Err(error) => {
             log::tell(&format!(
-                "whether the store at {address} keeps conditions is not known: {error}. {}",
+                "it is not known whether the store at {address} honours conditions: {error}. {}",
                 remedy(error.failure)
             ));
             Arc::new(Careful::new(store, Ability::ALL.to_vec()))
@@ -52,7 +52,7 @@ fn remedy(failure: Failure) -> &'static str {
         Failure::Refused | Failure::Unsupported => {
             "If it does not know CRC64NVME, give --upload-checksums off"
         }
-        _ => "The mount asks before each write whether the object is as it was",
+        _ => "The mount asks before each write whether the object is unchanged",
     }
 }
 

@@ -67,7 +67,8 @@ fn attempt(executable: &Path) -> io::Result<()> {
     let address = mapping
         .bytes(OFFSET_BYTES as usize, PROBE_BYTES)
         .map_err(|_| io::Error::other("the mapping is shorter than its file"))?;
-    let otherwise = "the mapping of another process's memory held other bytes than were there";
+    let otherwise =
+        "the mapping of another process's memory showed other bytes than that memory has";
     attempt::fetch(
         executable,
         "--map-memory",

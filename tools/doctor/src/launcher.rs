@@ -101,7 +101,7 @@ fn said(success: bool, shown: &str, talk: &str) -> Result<String, String> {
         let says =
             |line: &&str| line.contains(char::is_alphabetic) && !line.ends_with("; transport weft");
         let line = talk.lines().find(says);
-        return Err(line.unwrap_or("without a word").trim().to_owned());
+        return Err(line.unwrap_or("without a message").trim().to_owned());
     }
     let sum = talk
         .lines()

@@ -67,8 +67,12 @@ fn checks_with(start: impl FnOnce(&str) -> io::Result<Child>) -> [Check; 3] {
 
 /// Not tried, for the want of a visitor.
 fn untried(check: Check) -> Check {
-    Check::ok(&check.name, "nobody came to try it with", &check.why)
-        .not_tried(format!("mend `{CONTACT}` first"))
+    Check::ok(
+        &check.name,
+        "no other process made contact, so it could not be tried",
+        &check.why,
+    )
+    .not_tried(format!("repair `{CONTACT}` first"))
 }
 
 fn contact(tried: io::Result<()>) -> Check {
@@ -242,7 +246,7 @@ impl Visitor {
             }
             let said = said.trim();
             return Err(io::Error::other(if said.is_empty() {
-                format!("the other process ended without a word ({status})")
+                format!("the other process ended without a message ({status})")
             } else {
                 format!("the other process: {said}")
             }));
@@ -353,7 +357,7 @@ mod tests {
     #[test]
     fn without_a_visitor_contact_fails_and_the_rest_is_not_tried() {
         for (line, words) in [
-            ("exit 3", "without a word"),
+            ("exit 3", "without a message"),
             ("echo not here >&2; exit 1", "the other process: not here"),
         ] {
             let [contact, memory, end] = instead(line);

@@ -98,8 +98,8 @@ fn create_nameless() -> io::Result<()> {
 
 fn refused_file(why_not: &str, nameless: Result<(), String>) -> Check {
     let why = "ranks share memory through anonymous files, which leave nothing behind; where the \
-               system refuses them Weft takes nameless files in /dev/shm, whose size then bounds \
-               how many ranks have room";
+               system refuses them Weft takes nameless files in /dev/shm, whose size then limits \
+               the number of ranks";
     let fix = "allow memfd_create in the container's seccomp profile (Docker's default profile \
                allows it), or name another folder in memory in FI_WEFT_REGION_DIR";
     match nameless {
@@ -179,7 +179,7 @@ fn memory(room: Room, touched: usize) -> Check {
         _ => format!("{} were refused", size(TOUCHED_BYTES as u64)),
     };
     let why = "shared regions count against the memory of the control group, and going over it \
-               kills ranks without a word";
+               kills ranks without a message";
     Check::ok("memory", format!("{tried}, of {}", room.describe()), why)
         .but_if(
             too_little || touched == 0,

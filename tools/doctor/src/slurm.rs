@@ -42,7 +42,7 @@ fn judge(
         }
         Err(error) => {
             return Check::ok(NAME, format!("srun cannot be started: {error}"), WHY)
-                .but(Status::Warn, "mend the srun that is first on the PATH");
+                .but(Status::Warn, "repair the srun that is first on the PATH");
         }
     };
     let offered = offered().unwrap_or_default();

@@ -42,8 +42,8 @@ use watch::Watch;
     about = "Show what the jobs of this user on this machine carry at present, by endpoint and by \
         remote",
     after_help = "Keys: q quits, s sorts by the next column, p pauses.\n\n\
-                  Rates of a remote are seen where its messages arrive; a row shows both \
-                  directions when both sides run here.\n\
+                  The process that receives messages counts them. So the row of a remote shows \
+                  both directions only if both processes run here.\n\
                   Without a terminal on standard output it prints once, as with --once."
 )]
 pub struct TopArguments {

@@ -29,7 +29,7 @@ impl Decoder<'_> {
     fn scalar<'a, 'de, V: Visitor<'de>>(&'a self, visitor: &V) -> Result<&'a Scalar, Fault> {
         match &self.0.value {
             Value::Scalar(scalar) if scalar.is_null() => Err(Fault::new(
-                "nothing stands here; give a value (an empty text is `\"\"`), or remove the name",
+                "no value is given; give one (an empty text is `\"\"`), or remove the name",
             )
             .at(self.0.place)),
             Value::Scalar(scalar) => Ok(scalar),

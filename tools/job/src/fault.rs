@@ -34,7 +34,7 @@ impl Fault {
     /// A value is not what is wanted in its place.
     pub(crate) fn instead(node: &Node, wanted: impl fmt::Display) -> Self {
         let found = node.in_words();
-        Self::new(format!("{found} stands here, and must be {wanted}")).at(node.place)
+        Self::new(format!("found {found}; it must be {wanted}")).at(node.place)
     }
 
     /// With a place, if it has none yet: the innermost is the nearest.

@@ -142,7 +142,7 @@ impl JobFile {
 
 /// What to do about a job file that is not UTF-8.
 const OF_COMMAND_LINES: &str =
-    "; a program or a value with such bytes belongs on the command line, behind --spec FILE";
+    "; a program or a value with such bytes belongs on the command line, after --spec FILE";
 
 /// The file's text, of which no more is read than a job file may have.
 pub(crate) fn text_of(path: &Path) -> Result<String, Unread> {

@@ -99,15 +99,15 @@ fn a_wrong_name_or_number_is_refused_with_its_line_its_value_and_what_to_do() {
         ("ranks: -4", 8, "-4 is not possible"),
         ("ranks: four", 8, "four is not possible"),
         ("ranks: 99999999999999999999", 8, "from 1 to 2147483647"),
-        ("ranks: [4]", 8, "a list stands here"),
-        ("ranks:", 6, "nothing stands here"),
+        ("ranks: [4]", 8, "found a list"),
+        ("ranks:", 6, "no value is given"),
         ("hosts: a", 8, "must be a list"),
         ("hosts: [a, 'b c']", 12, "hosts[1]: `b c` is no host"),
         ("environment: [A=1]", 14, "must be fields with values"),
         (
             r#"environment: {"A\nB": [1]}"#,
             23,
-            r"environment.A\nB: a list stands here",
+            r"environment.A\nB: found a list",
         ),
         ("environment: {'A=B': 1}", 14, "`A=B` cannot be the name"),
     ]);

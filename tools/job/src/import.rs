@@ -107,7 +107,7 @@ fn imported(arguments: &Arguments, name: &str, text: &str) -> Result<JobFile, Fa
         let has_program = !arguments.program.is_empty();
         refuse(
             has_program,
-            "the definition names its program; write none behind --",
+            "the definition names its program; write none after --",
         )?;
         return JobFile::new(name, batch::import(&root, &arguments.parameters)?);
     }

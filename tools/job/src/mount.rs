@@ -28,7 +28,7 @@ impl FromStr for Mount {
         let Some((source, target)) = rest.rsplit_once(":/").filter(|(left, _)| *left != "s3")
         else {
             return Err(format!(
-                "`{}` names no folder; write s3://BUCKET/PREFIX:/FOLDER, with :ro behind it to \
+                "`{}` names no folder; write s3://BUCKET/PREFIX:/FOLDER, with :ro after it to \
                  refuse writing",
                 shortened(text)
             ));

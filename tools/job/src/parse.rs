@@ -166,11 +166,11 @@ impl Tree {
                 let name = name_of(node.value).map_err(|fault| fault.at(node.place))?;
                 if let Some(first) = entries.iter().find(|entry| entry.name == name) {
                     let (name, line) = (shortened(&name), first.place.line);
-                    let text = format!("`{name}` stands twice, first in line {line}; remove one");
+                    let text = format!("`{name}` is given twice, first in line {line}; remove one");
                     return Err(Fault::new(text).at(node.place));
                 }
                 if entries.len() == NAMES_MOST {
-                    let text = format!("more than {NAMES_MOST} names stand in one map");
+                    let text = format!("more than {NAMES_MOST} names are in one map");
                     return Err(Fault::new(text).at(node.place));
                 }
                 *pending = Some((name, node.place));

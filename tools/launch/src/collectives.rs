@@ -36,9 +36,9 @@ pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Libr
 fn find(job: &Preloading<'_>, who: &str) -> Result<Library, Fault> {
     let Some(ranks) = job.ranks else {
         return Err(Fault::Usage(
-            "--collectives weft needs to know how many ranks the job has, and nobody says so \
-             here; start the ranks with weft run, or with weft exec under mpirun, mpiexec or srun, \
-             or leave --collectives weft out"
+            "--collectives weft needs to know how many ranks the job has, and this is not \
+             known here; start the ranks with weft run, or with weft exec under mpirun, mpiexec or \
+             srun, or leave --collectives weft out"
                 .to_owned(),
         ));
     };

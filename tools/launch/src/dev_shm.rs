@@ -113,8 +113,8 @@ fn enter_own(size: ShmSize) -> Result<(), Apart> {
 /// The reason not to start a job that insists.
 pub(crate) fn refused(size: ShmSize, why: &Refusal) -> Fault {
     Fault::Limit(format!(
-        "--shm-size {size}: {why}. With --shm-size try:{size} the job goes on with the /dev/shm \
-         that there is{}",
+        "--shm-size {size}: {why}. With --shm-size try:{size} the job goes on with the host's \
+         /dev/shm{}",
         room::present_in_words()
     ))
 }
@@ -122,8 +122,7 @@ pub(crate) fn refused(size: ShmSize, why: &Refusal) -> Fault {
 /// Says that the job goes on with less.
 pub(crate) fn warn(size: ShmSize, why: &Refusal) {
     say!(
-        "weft: warning: --shm-size {size}: {why}. The job goes on with the /dev/shm that there \
-         is{}",
+        "weft: warning: --shm-size {size}: {why}. The job goes on with the host's /dev/shm{}",
         room::present_in_words()
     );
 }

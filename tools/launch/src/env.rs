@@ -61,7 +61,7 @@ Examples:
   weft env --shell fish | source; mpirun -n 4 ./code
   eval \"$(weft env --mpi openmpi --key)\"              a job on several hosts, in its batch script
 
-A shell that preloads libraries has them in every program that it starts, so here --heap is private
+Every program that the shell starts preloads the shell's libraries. So here --heap is private
 and --yield is system unless you say otherwise. weft exec needs none of this. docs/exec.md says
 more.";
 

@@ -155,9 +155,9 @@ pub(crate) fn watch(launcher: u32, ledger: &Mutex<Ledger>, tell: impl FnOnce()) 
 fn say_without(rank: u32) {
     say!(
         "weft: rank {rank} has ended with exit code 0, and all ranks that still run have waited \
-         for {PATIENCE_SECONDS} seconds for what their launcher says, as ranks wait in MPI_Init \
-         until all have called it; if rank {rank} did not call MPI_Init, they wait for ever. Have \
-         every rank call it, or none; Ctrl-C and --timeout end the job"
+         for {PATIENCE_SECONDS} seconds for their launcher, as ranks wait in MPI_Init until all \
+         have called it; if rank {rank} did not call MPI_Init, they wait for ever. Have every rank \
+         call it, or none; Ctrl-C and --timeout end the job"
     );
 }
 

@@ -66,10 +66,10 @@ pub fn check(given: &[Variable]) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::NoKey(format!(
-        "this job has ranks on several hosts and no key, so they would not hear each other. In the \
-         shell or batch script that starts it, before mpirun or srun, write: eval \"$(weft env \
-         --key)\"; with Open MPI's mpirun add -x {VARIABLE}. On a network where you trust \
-         everybody, set {}=1 for all ranks instead (docs/trust.md)",
+        "this job has ranks on several hosts and no key, so they would not accept each other's \
+         messages. In the shell or batch script that starts it, before mpirun or srun, write: \
+         eval \"$(weft env --key)\"; with Open MPI's mpirun add -x {VARIABLE}. On a network \
+         where you trust everybody, set {}=1 for all ranks instead (docs/trust.md)",
         TRUST_NETWORK.variable
     )))
 }

@@ -228,7 +228,7 @@ impl NodeAgent {
                 {
                     return Err(format!(
                         "host {host}: --shm-size {size}: {why}. With --shm-size try:{size} \
-                             the job goes on with the /dev/shm that there is"
+                             the job goes on with the host's /dev/shm"
                     ));
                 }
                 if let Some(why) = &ready.mount_refusal {

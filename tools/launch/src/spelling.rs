@@ -178,7 +178,7 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
         let mut pairs = behind.windows(2);
         if !separated && pairs.any(|pair| pair[0] == ":" && is_option(&pair[1])) {
             return Err(Fault::Usage(
-                "weft run starts one program, and takes no second one behind `:`; write -- before \
+                "weft run starts one program, and takes no second one after `:`; write -- before \
                  the program if `:` is a word for it"
                     .into(),
             ));
@@ -192,7 +192,7 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
         if let Some(value) = option.value {
             return Ok(value.to_owned());
         }
-        let missing = || Fault::Usage(format!("{} needs a value behind it", option.written));
+        let missing = || Fault::Usage(format!("{} needs a value after it", option.written));
         self.words.next().ok_or_else(missing)
     }
 

@@ -24,7 +24,7 @@ pub enum Scenario {
     Alltoall,
     /// A permutation during which a spine silently drops everything
     SpineFailure,
-    /// A stream between two hosts over 4 paths of 500 Mbit/s, one of which swallows everything for
+    /// A stream between two hosts over 4 paths of 500 Mbit/s, one of which drops everything for
     /// half a second
     Blackhole,
     /// The same with one path at a tenth of its rate
@@ -53,11 +53,11 @@ pub struct Options {
     /// all for allreduce]
     #[arg(long, value_parser = number::<u64>(1..=1 << 40, " bytes"))]
     pub bytes: Option<u64>,
-    /// Repeats a run exactly
+    /// Seed of everything random: the same seed repeats a run exactly
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = number::<u64>(0..=u64::MAX, ""))]
     pub seed: u64,
-    /// Paths of the machine, 1 to 64
+    /// Paths between two hosts that Weft uses, 1 to 64
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = number::<u8>(1..=64, ""))]
     pub paths: u8,
     /// Rate of every link in Gb/s, 1 to 800
@@ -72,7 +72,7 @@ pub struct Options {
     #[arg(long, value_name = "KIB", default_value_t = 512)]
     #[arg(value_parser = number::<u64>(16..=1 << 20, " KiB"))]
     pub queue: u64,
-    /// Packets of a million that every link loses, 0 to 100000
+    /// Of a million packets, how many every link loses, 0 to 100000
     #[arg(long, value_name = "N", default_value_t = 0)]
     #[arg(value_parser = number::<u32>(0..=100_000, " packets of a million"))]
     pub loss: u32,
@@ -100,7 +100,7 @@ links, and of one crossing.
 
 Examples:
   weft sim incast                              48 hosts to 1, 2 MB each
-  weft sim permutation --hosts 1024 --json     the whole machine room
+  weft sim permutation --hosts 1024 --json     1,024 hosts
   weft sim spine-failure --plot failure.svg    what a broken switch costs
   weft sim blackhole                           how long a stream pauses when one of four paths \
   dies";

@@ -37,7 +37,7 @@ pub const WARM_NS: u64 = 200 * MS;
 pub enum Fault {
     /// Nothing.
     None,
-    /// One path swallows everything for a while.
+    /// One path drops everything for a while.
     Hole,
     /// One path has a tenth of its rate.
     Slow,

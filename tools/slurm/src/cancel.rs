@@ -43,7 +43,7 @@ Examples:
 
 Ranks get TERM, and KILL after the cluster's KillWait (30 seconds by default).
 
-Exit codes: 0 cancelled, or ended before; 1 a job is not known, or Slurm said no; 2 wrong usage.";
+Exit codes: 0 cancelled, or ended before; 1 a job is not known, or Slurm refused; 2 wrong usage.";
 
 /// The command line, as a shell completes it.
 #[must_use]

@@ -24,7 +24,7 @@ const VERSION: u32 = 1;
     name = "weft jobs",
     no_binary_name = true,
     disable_version_flag = true,
-    about = "List your jobs of Slurm, those that ended too",
+    about = "List your Slurm jobs, also those that have ended",
     after_help = AFTER_HELP
 )]
 struct JobsArguments {

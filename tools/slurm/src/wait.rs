@@ -43,7 +43,7 @@ Exit codes; of several jobs or tasks the highest one:
   2             wrong usage
   4             a node was lost
   124           a time limit ended it: the job's, or --timeout
-  137           it was killed: memory, or a node that went away without a word
+  137           it was killed: out of memory, or lost (Slurm forgot it; docs/slurm.md)
   143           it was cancelled
   any other     the program's, as the launcher passes it on (docs/run.md)";
 

@@ -38,7 +38,7 @@ pub struct Options {
     /// Print one JSON object at the end instead of sentences
     #[arg(long)]
     pub json: bool,
-    /// Go on after a finding, and count
+    /// Go on after a finding, and count all findings
     #[arg(long)]
     pub keep_going: bool,
     /// Repeat one job of the run with --seed S: the number that a finding names

@@ -42,7 +42,7 @@ enum Tool {
     /// Submit an MPI program to Slurm, with its messages carried by Weft
     #[command(disable_help_flag = true)]
     Submit(Words),
-    /// List your jobs of Slurm, those that ended too
+    /// List your Slurm jobs, also those that have ended
     #[command(disable_help_flag = true)]
     Jobs(Words),
     /// Show the output of a job of Slurm
@@ -125,7 +125,7 @@ Examples:
   weft run -n 4 -- ./code input.dat              run an MPI program over Weft
   weft run -n 4 --transport native -- ./code     the same over the MPI's own shared memory
   weft run --hosts a,b --ppn 2 -- ./code         two hosts
-  weft run --spec job.yaml                       what a job file says
+  weft run --spec job.yaml                       the job of a job file
   weft submit -N 2 --ppn 4 -- ./code             a job of Slurm
   mpirun -n 4 weft exec -- ./code                the same, started by the MPI's own launcher
   weft run -n 2 -- weft bench latency            measure

@@ -213,11 +213,7 @@ fn a_wrong_definition_is_refused_with_the_field_and_its_line() {
             "",
             "containerProperties.command: the command is empty",
         ),
-        (
-            r#""command": "a""#,
-            "",
-            "`a` stands here, and must be a list",
-        ),
+        (r#""command": "a""#, "", "found `a`; it must be a list"),
         (
             r#""command": ["Ref::x"]"#,
             "",
@@ -231,7 +227,7 @@ fn a_wrong_definition_is_refused_with_the_field_and_its_line() {
         (
             command,
             r#", "retryStrategy": {"attempts": 11}"#,
-            "attempts: `11` stands here",
+            "attempts: found `11`",
         ),
         (
             command,
@@ -268,7 +264,7 @@ fn wrong_shared_memory_is_refused_with_the_field_and_its_line() {
     for (linux, words) in [
         (
             r#"{"sharedMemorySize": "4g"}"#,
-            "sharedMemorySize: `4g` stands here",
+            "sharedMemorySize: found `4g`",
         ),
         (r#"{"sharedMemorySize": 0}"#, "a whole number from 1 to"),
         (
@@ -292,7 +288,7 @@ fn wrong_shared_memory_is_refused_with_the_field_and_its_line() {
 fn words_for_the_other_kind_of_file_are_refused() {
     let command = r#""command": ["a"]"#;
     assert!(refusal(command, "", &["--queue", "q"]).contains("--queue is for"));
-    assert!(refusal(command, "", &["--", "./a"]).contains("write none behind --"));
+    assert!(refusal(command, "", &["--", "./a"]).contains("write none after --"));
     assert!(refusal(command, "", &["--parameter", "x=1"]).contains("no Ref::x stands"));
     let longer = r#""command": ["a", "Ref::input"]"#;
     assert!(refusal(longer, "", &["--parameter", "in=1"]).contains("no Ref::in stands"));

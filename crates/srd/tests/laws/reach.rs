@@ -24,7 +24,7 @@ fn link_of(path: Path, links: usize) -> usize {
     usize::from(path.source_port_index()) % links
 }
 
-/// Counts what each link carries from host 0, and swallows everything on the broken one, if there
+/// Counts what each link carries from host 0, and drops everything on the broken one, if there
 /// is one.
 fn count(world: &mut World, links: usize) -> (Rc<[Cell<u64>; 4]>, Rc<Cell<usize>>) {
     let counts = Rc::new([const { Cell::new(0) }; 4]);

@@ -51,7 +51,7 @@ pub struct Settings {
         conflicts_with = "transports"
     )]
     pub variants: Vec<Entrant>,
-    /// OpenFOAM's case: cavity, pitzdaily or motorbike (the last two want openfoam-examples)
+    /// OpenFOAM's case: cavity, pitzdaily or motorbike (the last two need openfoam-examples)
     #[arg(long = "case", value_name = "CASE", value_parser = ["cavity", "pitzdaily", "motorbike"])]
     pub case: Option<String>,
     /// The MPI that the program is linked to, as `weft run --mpi` knows it

@@ -113,7 +113,7 @@ pub struct Settings {
     #[arg(long, value_name = "HOST,...")]
     pub hosts: Vec<String>,
     /// Make hosts on this machine for the time of the comparison, joined by one cable (direct) or
-    /// by equal-cost paths (paths=4), and compare between them. Behind a comma: rate=500mbit (of
+    /// by equal-cost paths (paths=4), and compare between them. After a comma: rate=500mbit (of
     /// each path, or none), loss=1 (percent), delay=10ms, flow=500mbit (most of a flow), mtu=1500,
     /// hosts=4. May be given several times. Needs root
     #[arg(long = "testbed", value_name = "NETWORK")]
@@ -139,7 +139,7 @@ pub struct Settings {
     #[arg(long)]
     pub quick: bool,
     /// Try the method itself: each MPI's native transport against itself under another name, whose
-    /// ratio is 1. Says how many of the intervals hold 1, and how many should [sets --transport
+    /// ratio is 1. Says how many of the intervals contain 1, and how many should [sets --transport
     /// native,native+again, and 10 rounds of latency and bw]
     #[arg(long, conflicts_with = "transports")]
     pub calibrate: bool,
@@ -362,8 +362,8 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
         .find(|name| !has_known_variant(name))
     {
         return refuse(format!(
-            "--transport '{transport}': behind the + stands plain (as a plain mpirun starts it), \
-             pause (weft run --yield pause) or again (once more); behind weft+ also before \
+            "--transport '{transport}': after the + write plain (as a plain mpirun starts it), \
+             pause (weft run --yield pause) or again (once more); after weft+ also before \
              (another build)"
         ));
     }

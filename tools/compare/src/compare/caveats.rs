@@ -89,8 +89,8 @@ pub fn calibration_line(analysis: &Analysis<'_>) -> Option<String> {
     let found = calibration(analysis)?;
     let part = |count: f64| percent(count / found.intervals as f64);
     Some(format!(
-        "The same compared with itself: {} of {} intervals ({}) hold the ratio 1; by what they \
-         say it should be {:.0} ({}).",
+        "The same compared with itself: {} of {} intervals ({}) contain the ratio 1; by \
+         their confidence it should be {:.0} ({}).",
         found.hold,
         found.intervals,
         part(found.hold as f64),
@@ -103,8 +103,8 @@ pub fn calibration_line(analysis: &Analysis<'_>) -> Option<String> {
 fn before_line(analysis: &Analysis<'_>) -> Option<String> {
     let found = before::in_all(analysis)?;
     Some(format!(
-        "This build beside the other (before): {} of {} intervals hold the ratio 1. If both were \
-         equally fast, it should be {:.0}.",
+        "This build beside the other (before): {} of {} intervals contain the ratio 1. If both \
+         were equally fast, it should be {:.0}.",
         found.hold, found.intervals, found.expected
     ))
 }

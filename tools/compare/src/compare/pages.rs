@@ -43,7 +43,7 @@ const WORDS: [(&str, &str); 7] = [
     (
         "median, mean",
         "of a run: the middle one of 25 blocks of iterations, and the mean of all iterations, \
-         which holds what happens rarely. Of a comparison: the median over the rounds of either",
+         which includes rare events. Of a comparison: the median over the rounds of either",
     ),
     (
         "band",
@@ -51,12 +51,12 @@ const WORDS: [(&str, &str); 7] = [
     ),
     (
         "interval, confidence",
-        "whiskers, and ranges behind a ratio: where the true median lies, and with what \
+        "whiskers, and ranges after a ratio: where the true median lies, and with what \
          probability. It follows from how many rounds count, not from an assumption about noise",
     ),
     (
         "excluded",
-        "not used, because the machine had another speed around the run than it usually has",
+        "not used, because the machine's speed changed during the run",
     ),
     (
         "goal",

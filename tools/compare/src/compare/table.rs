@@ -397,7 +397,7 @@ mod tests {
         assert!(!head.contains("native") && !head.contains("best"), "{head}");
         assert!(text.contains("1.25  [1.25-1.25]"), "{text}");
         assert!(
-            text.contains("0 of 4 intervals hold the ratio 1. If both were equally fast, it"),
+            text.contains("0 of 4 intervals contain the ratio 1. If both were equally fast, it"),
             "{text}"
         );
     }

@@ -44,7 +44,7 @@ pub enum Subject {
 pub enum Fault {
     /// Every path drops packets at random.
     Loss,
-    /// The path that carries most swallows everything for a while.
+    /// The path that carries most drops everything for a while.
     Hole,
 }
 

@@ -92,7 +92,7 @@ fn stream(settings: &Settings, bed: &Testbed, weft: &Path, who: usize) -> Result
     figure_of(&output.stdout, "value")
 }
 
-/// The longest exchange in milliseconds, while the path that carries most swallows everything for a
+/// The longest exchange in milliseconds, while the path that carries most drops everything for a
 /// second.
 fn pause(settings: &Settings, bed: &Testbed, weft: &Path, who: usize) -> Result<f64, Error> {
     let before = counts(bed)?;

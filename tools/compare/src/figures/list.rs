@@ -240,7 +240,7 @@ pub static DEFINITIONS: [Definition; 15] = [
         source: TALK,
         shown: "There: fast recovery by going on over other paths, against time-outs above 50 ms \
             of TCP; no measurement. Here: small messages go back and forth between two hosts with \
-            four paths, and the path that carries most of them swallows everything for a second.",
+            four paths, and the path that carries most of them drops everything for a second.",
         claims: &[
             claim(
                 "longest pause over SRD",

@@ -133,8 +133,8 @@ impl Network {
 
 fn unknown(word: &str) -> String {
     format!(
-        "'{word}' is not understood; write direct, or paths=4, and behind a comma what else is to \
-         be: rate=500mbit, loss=1, delay=10ms, flow=500mbit, mtu=1500, hosts=4"
+        "'{word}' is not understood; write direct, or paths=4, then further words with commas \
+         between them: rate=500mbit, loss=1, delay=10ms, flow=500mbit, mtu=1500, hosts=4"
     )
 }
 
@@ -181,7 +181,7 @@ impl FromStr for Network {
         let name = |word: &str| word.split('=').next().map(str::to_owned);
         for (place, word) in words.iter().enumerate() {
             if words[..place].iter().any(|other| name(other) == name(word)) {
-                return Err(format!("{word}: stands there twice; say it once"));
+                return Err(format!("{word}: given twice; give it once"));
             }
         }
         let is_direct = words.contains(&"direct");
@@ -308,7 +308,7 @@ mod tests {
             ("paths=1,flow=5", "from 1mbit to 1000gbit"),
             ("direct,flow=500mbit", "write paths=1 in its place"),
             ("paths=1,hosts=1", "from 2 to 64"),
-            ("paths=1,paths=2", "stands there twice"),
+            ("paths=1,paths=2", "given twice"),
             ("direct,paths=2", "leave direct or paths out"),
             ("direct,hosts=4", "direct joins 2 hosts"),
         ] {

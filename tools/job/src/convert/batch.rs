@@ -121,7 +121,7 @@ pub(crate) fn import(root: &Node, given: &[(String, String)]) -> Result<Imported
     for (name, value) in given {
         if !container::names(container.list("command")?, name) {
             return Err(Fault::new(format!(
-                "--parameter {}: no Ref::{0} stands in the command",
+                "--parameter {}: there is no Ref::{0} in the command",
                 shortened(name)
             )));
         }

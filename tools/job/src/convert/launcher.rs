@@ -44,7 +44,7 @@ pub(crate) fn job_of(words: Vec<String>) -> Result<Job, Fault> {
         };
         let option = option.strip_prefix('-').unwrap_or(option);
         let mut value = || {
-            let missing = format!("{word} of {name} needs a value behind it");
+            let missing = format!("{word} of {name} needs a value after it");
             words.next().ok_or_else(|| Fault::new(missing))
         };
         match option {
@@ -78,7 +78,7 @@ pub(crate) fn job_of(words: Vec<String>) -> Result<Job, Fault> {
             }
         }
     }
-    Err(Fault::new(format!("no program stands behind {name}")))
+    Err(Fault::new(format!("no program follows {name}")))
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     fn what_a_job_file_cannot_say_is_refused() {
         for (line, said) in [
             ("", "the command is empty"),
-            ("mpirun -np 4", "no program stands behind mpirun"),
+            ("mpirun -np 4", "no program follows mpirun"),
             ("mpirun -np", "-np of mpirun needs a value"),
             ("mpirun -np 0 a", "-np: 0 is not possible"),
             (

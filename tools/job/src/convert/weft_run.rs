@@ -26,7 +26,7 @@ pub(super) fn job_of(mut words: impl Iterator<Item = String>) -> Result<Job, Fau
             job.arguments = words.collect();
             break;
         }
-        let missing = format!("{word} of weft run needs a value behind it");
+        let missing = format!("{word} of weft run needs a value after it");
         let value = words.next().ok_or_else(|| Fault::new(missing))?;
         match word.as_str() {
             "-n" => job.ranks = Some(count(&word, value)?),
@@ -53,7 +53,7 @@ pub(super) fn job_of(mut words: impl Iterator<Item = String>) -> Result<Job, Fau
         }
     }
     if job.program.is_empty() {
-        return Err(Fault::new("no program stands behind weft run"));
+        return Err(Fault::new("no program follows weft run"));
     }
     Ok(job)
 }

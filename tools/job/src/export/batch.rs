@@ -40,7 +40,7 @@ pub struct Options {
     pub efa: bool,
     #[command(flatten)]
     pub mounting: Mounting,
-    /// For jobs of one node: the role as which the container uses AWS, and so its buckets
+    /// For jobs of one node: the role with which the container uses AWS and its buckets
     #[arg(long, value_name = "ARN")]
     pub job_role: Option<String>,
 }

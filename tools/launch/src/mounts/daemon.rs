@@ -132,7 +132,7 @@ impl Daemon {
         }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.is_empty() {
-            return format!("{PROGRAM} failed ({status}) without a word");
+            return format!("{PROGRAM} failed ({status}) without a message");
         }
         said.iter().cloned().collect::<Vec<_>>().join("; ")
     }

@@ -132,7 +132,7 @@ fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
         ),
         ("ranks: 0", "line 3, column 8: ranks: 0 is not possible"),
         ("time_limit: -1", "time_limit: `-1` is not possible"),
-        ("mpi: openmp", "`mpi` stands twice"),
+        ("mpi: openmp", "`mpi` is given twice"),
         ("shm_size: 1000t", "is more than the memory here"),
         ("shm_size: 4096", "shm_size: `4096` has no unit"),
         (
