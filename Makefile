@@ -14,26 +14,29 @@ BUILT := $(shell sed -n 's/^cargo //p' packaging/files.txt)
 TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
 
 help:
-	@printf '%s\n' \
-	  'make demo    sets up, builds, compares Weft with each MPI'\''s own transport (report/)' \
-	  'make build   builds dist/bin/weft and the libraries in dist/lib/weft' \
-	  'make build-mount   the bucket mount too, dist/bin/weft-mount: minutes, and Rust 1.94' \
-	  'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
-	  'make deb     the Debian packages, in target/packages; make wheel the wheel for pip' \
-	  'make packages   all packages' \
-	  'make check-packages   lintian and other judges; each package is installed and used' \
-	  'make test    sets up what is missing, builds, runs all tests' \
-	  'make check   formatting, clippy, structure rules, documentation' \
-	  'make check-exports   what weft export makes, before the code of AWS, Kubernetes and others' \
-	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
-	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
-	  'make bench-mount   weft-mount beside Mountpoint, s3fs and rclone: an hour; writes tables' \
-	  'make judge-mount   all of pjdfstest, and 100,000 steps of fsx, on a mounted bucket' \
-	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
-	  'make readme-hosts   latency between hosts: five minutes; writes the tables of it' \
-	  'make readme-collectives   collectives on one host: some minutes; writes the tables of it' \
-	  'make readme-shared-cores   the same of 4 and 8 ranks that share cores: twenty minutes' \
-	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
+	@printf 'make %-21s%s\n' \
+	  demo 'installs MPIs, builds, compares Weft with each MPI'\''s own transport (report/)' \
+	  build 'builds dist/bin/weft and the libraries in dist/lib/weft' \
+	  build-mount 'builds the bucket mount, dist/bin/weft-mount: minutes; needs Rust 1.94' \
+	  install 'copies dist/ to PREFIX (/usr/local), below DESTDIR' \
+	  uninstall 'removes what make install copied to PREFIX' \
+	  deb 'makes the Debian packages, in target/packages' \
+	  wheel 'makes the wheel for pip, in target/packages' \
+	  packages 'makes all packages' \
+	  check 'checks format, clippy, structure rules and documentation' \
+	  test 'sets up what is missing, builds, runs all tests' \
+	  check-packages 'lintian and other checkers; installs and uses each package' \
+	  check-exports 'checks the output of weft export with code of AWS, Kubernetes and others' \
+	  check-stores 'runs the tests of the mount'\''s store against two other S3 servers' \
+	  judge-mount 'all of pjdfstest, and 100,000 steps of fsx, on a mounted bucket' \
+	  bench 'the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
+	  bench-network 'the same between hosts in namespaces: a quarter of an hour; report/network/' \
+	  bench-mount 'weft-mount beside Mountpoint, s3fs and rclone: an hour; writes tables' \
+	  readme 'latency and bandwidth: minutes; writes README'\''s tables and figure' \
+	  readme-hosts 'latency between hosts: five minutes; writes its tables' \
+	  readme-collectives 'collectives on one host: some minutes; writes their tables' \
+	  readme-shared-cores 'collectives of 4 and 8 ranks that share cores: 20 minutes; writes tables' \
+	  clean 'removes target/, dist/ and report/, but not .env/ with the MPIs'
 
 setup-build:
 	@scripts/setup.sh build
