@@ -159,7 +159,7 @@ def full(summary):
         machine_and_rounds(summary),
         "*Native* is the MPI's own transport, the baseline. Each side has two figures, both "
         "medians over the rounds. The first takes each run's middle block of iterations, "
-        "which hides what is rare. The second, in parentheses, takes each run's mean over all "
+        "which hides rare events. The second, in parentheses, takes each run's mean over all "
         "iterations.",
         "*Weft / native* is the median of the ratios round by round. The true ratio lies in "
         "the interval in brackets; *confidence* says with what probability. *Means* is the "
