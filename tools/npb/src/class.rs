@@ -14,9 +14,9 @@ use clap::ValueEnum;
 pub enum Class {
     /// The sample.
     S,
-    /// A workstation's, of the nineties.
+    /// The size for a workstation of the 1990s.
     W,
-    /// The smallest of the real ones.
+    /// The smallest standard size.
     A,
 }
 

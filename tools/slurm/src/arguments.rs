@@ -114,11 +114,11 @@ Examples:
   weft submit --spec job.yaml --account=physics        a job file; any option of sbatch
   weft submit -W -n 4 -- ./code                        wait for the end
 
-The job's number goes to standard output, all else to standard error. Options of sbatch stand in the
-script after those that Weft writes, and win. docs/slurm.md says more.
+The job's number goes to standard output, all else to standard error. In the script, options
+of sbatch come after those that Weft writes, and replace them. docs/slurm.md says more.
 
 Exit codes (with --wait those of weft wait):
   0             the job is in the queue
-  1             Slurm is missing or said no, or there is no MPI for the program
+  1             Slurm is missing or refused, or there is no MPI for the program
   2             wrong usage: an option, or more than the partition gives
   126, 127      the program cannot be executed; there is no such program";

@@ -11,7 +11,7 @@ pub enum Fault {
     /// The words or the job file ask for what is not possible; nothing was started.
     #[error("{0}")]
     Usage(String),
-    /// Slurm is missing, or said no.
+    /// Slurm is missing, or refused.
     #[error("{0}")]
     Slurm(String),
     /// The controller does not answer; it may be back in a moment.

@@ -210,7 +210,7 @@ pub const TABLE: &[Setting] = &[
         "x",
         "singleXferAttempt",
         Takes::Flag,
-        "a short transfer is an error instead of being continued",
+        "(accepted: a short transfer is always continued)",
     ),
     ("X", "reorderTasksRandomSeed", Takes::Value, "seed of -Z"),
     (

@@ -15,7 +15,7 @@ use crate::file::JobFile;
 /// The words of `weft export` about the job's buckets.
 #[derive(Debug, Clone, Args)]
 pub struct Mounting {
-    /// Have the containers mount the job's buckets, for which they run privileged
+    /// Let the containers mount the job's buckets; then they run privileged
     #[arg(long, conflicts_with = "no_mounts")]
     pub privileged: bool,
     /// Leave the job's buckets out

@@ -31,7 +31,7 @@ pub struct Options {
     pub memory: Option<ShmSize>,
     #[command(flatten)]
     pub mounting: Mounting,
-    /// The service account of the pods, for one that may use the job's buckets
+    /// The service account of the pods; it needs the right to use the job's buckets
     #[arg(long, value_name = "NAME")]
     pub service_account: Option<String>,
 }

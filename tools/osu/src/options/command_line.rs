@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     pub(super) special: Special,
     #[command(flatten)]
     pub(super) absent: Absent,
-    /// Print the version and leave
+    /// Print the version and end
     #[arg(short = 'v', long = "version")]
     pub(super) version: bool,
     /// Memory of the two sides, as OSU takes it: H for host
