@@ -105,8 +105,8 @@ impl Limits {
             .collect();
         (!words.is_empty()).then(|| {
             format!(
-                "the job failed under limits that MPI programs may meet: {}; raise them unless its \
-                 own message names another cause",
+                "the job failed while these limits were set: {}; raise them, unless its own \
+                 message names another cause",
                 words.join(", ")
             )
         })

@@ -126,7 +126,8 @@ impl Spec<'_> {
             Some(nodes) if nodes.get() > 1 => Err(self.wrong(
                 "nodes",
                 format!(
-                    "weft run finds no {nodes} nodes by itself; name them in `hosts`, or by --hosts"
+                    "weft run cannot choose {nodes} nodes itself; name them in `hosts`, or by \
+                     --hosts"
                 ),
             )),
             _ => Ok(()),

@@ -149,7 +149,7 @@ fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
         ),
         (
             "nodes: 2",
-            "nodes: weft run finds no 2 nodes by itself; name them in `hosts`",
+            "nodes: weft run cannot choose 2 nodes itself; name them in `hosts`",
         ),
         ("hosts: ['a:0']", "line 3, column 9: hosts[0]: `a:0`"),
         (
