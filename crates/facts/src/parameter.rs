@@ -151,7 +151,7 @@ pub const REGION_DIRECTORY: Parameter = Parameter {
     values: Values::Folder,
     default: "none (anonymous memory)",
     meaning: "folder for files without a name that hold the shared memory; for use where \
-              memfd_create is not wanted",
+              memfd_create must not be called",
     since: "0.1.0",
 };
 

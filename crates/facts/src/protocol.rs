@@ -49,7 +49,7 @@ pub const ALL: [Protocol; 6] = [
         key: "pipelined",
         longest_bytes: None,
         meaning: "rendezvous; both sides copy at the same time, through chunks of shared memory, \
-                  where that is measured to be faster",
+                  where Weft has measured that this is faster",
     },
     Protocol {
         name: "mapped",

@@ -11,12 +11,12 @@ use weft_facts::{Unit, copy, limit, parameter, protocol};
 const HEAD: &str = "\
 # Parameters and limits
 
-Written by a test from the tables of [crates/facts](../crates/facts/src/lib.rs). Do not edit this
-page: change a table, then run `WEFT_RECORD=1 cargo test -p weft-facts`.
+You need not set any of these variables. `weft doctor` says when a variable is wrong; `weft info`
+shows the values of this environment. A wrong value makes fi_getinfo fail, with a line on stderr
+that says which values are allowed.
 
-Nothing here needs to be set. `weft doctor` says when a variable is wrong; `weft info` shows the
-values of this environment. A wrong value makes fi_getinfo fail, with a line on stderr that says
-what is right.
+A test writes this page from the tables of [crates/facts](../crates/facts/src/lib.rs). Do not edit
+it: change a table, then run `WEFT_RECORD=1 cargo test -p weft-facts`.
 ";
 
 fn page() -> String {
@@ -51,8 +51,8 @@ fn page() -> String {
     }
     page.push_str(
         "\n## Protocols inside a host\n\n\
-         `weft run`, `weft info` and `weft top` count them by these names. Beyond this host\n\
-         all messages count as `srd`.\n\n\
+         `weft run`, `weft info` and `weft top` count them by these names. All messages to\n\
+         other hosts count as `srd`.\n\n\
          | protocol | messages up to | what happens |\n|---|---|---|\n",
     );
     for one in &protocol::ALL {
@@ -63,8 +63,8 @@ fn page() -> String {
     }
     page.push_str(
         "\n## Copy methods inside a host\n\n\
-         How the payload of a message by rendezvous is copied. `weft info` and `weft top`\n\
-         name the one that is taken now, by length.\n\n\
+         How Weft copies the payload of a message that travels by rendezvous. `weft info` and\n\
+         `weft top` name the method that Weft uses now for each length.\n\n\
          | method | what happens |\n|---|---|\n",
     );
     for one in &copy::ALL {
