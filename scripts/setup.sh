@@ -153,15 +153,24 @@ new_environment() {
         --no-compile --retries 5 --timeout 60 "$@"
 }
 
+# need_pinned FOLDER LIST OPTION...: a Python environment in FOLDER that holds what the file LIST
+# pins, installed by pip with these options.
+need_pinned() {
+    local folder=$1 list=$2
+    shift 2
+    if cmp -s "$list" "$folder/installed.txt"; then return 0; fi
+    say "installing $list into $folder"
+    new_environment "$folder" --only-binary :all: "$@" -r "$list" ||
+        die "pip could not install $list"
+    cp "$list" "$folder/installed.txt"
+}
+
 # need_mpi NAME: .env/mpi/NAME holds what scripts/mpi/NAME.txt pins.
 need_mpi() {
-    local name=$1 folder=.env/mpi/$1 wanted=scripts/mpi/$1.txt
-    if cmp -s "$wanted" "$folder/installed.txt" &&
-        "$folder/bin/python" -c '' 2>/dev/null; then return 0; fi
-    say "installing $(grep -v '^#' "$wanted" | tr '\n' ' ')into $folder"
-    new_environment "$folder" --only-binary :all: -r "$wanted" ||
-        die "pip could not install $wanted"
-    cp "$wanted" "$folder/installed.txt"
+    local folder=.env/mpi/$1 wanted=scripts/mpi/$1.txt
+    # A Python that was upgraded since then may have left it without a program.
+    "$folder/bin/python" -c '' 2>/dev/null || rm -f "$folder/installed.txt"
+    need_pinned "$folder" "$wanted"
 }
 
 # need_mpi4py_source: mpi4py's own tests are only in its source distribution; they are unpacked,
@@ -193,35 +202,14 @@ need_tool() {
 }
 
 # need_bucket_judges: clients of S3 and a second server, which judge the server of the tests.
-need_bucket_judges() {
-    local folder=.env/bucket wanted=scripts/bucket.txt
-    if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
-    say "installing $wanted into $folder"
-    new_environment "$folder" --only-binary :all: -r "$wanted" ||
-        die "pip could not install $wanted"
-    cp "$wanted" "$folder/installed.txt"
-}
+need_bucket_judges() { need_pinned .env/bucket scripts/bucket.txt; }
 
 # need_exports: what scripts/exports.txt pins, and no other dependencies: ParallelCluster would
 # bring a compiler of JavaScript along.
-need_exports() {
-    local folder=.env/exports wanted=scripts/exports.txt
-    if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
-    say "installing $wanted into $folder"
-    new_environment "$folder" \
-        --only-binary :all: --no-deps -r "$wanted" || die "pip could not install $wanted"
-    cp "$wanted" "$folder/installed.txt"
-}
+need_exports() { need_pinned .env/exports scripts/exports.txt --no-deps; }
 
 # need_mount_programs: libraries of Python that write on a mounted bucket.
-need_mount_programs() {
-    local folder=.env/mount-programs wanted=scripts/mount-programs.txt
-    if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
-    say "installing $wanted into $folder"
-    new_environment "$folder" --only-binary :all: -r "$wanted" ||
-        die "pip could not install $wanted"
-    cp "$wanted" "$folder/installed.txt"
-}
+need_mount_programs() { need_pinned .env/mount-programs scripts/mount-programs.txt; }
 
 # need_mount_judge NAME VERSION SHA256: fsx, which reads and writes at random and knows what must be
 # there, or pjdfstest, which knows what POSIX says of names and attributes. The sum is that of
