@@ -6,20 +6,12 @@
 # linked to libmpi.so.12, which is Intel MPI and, by the common binary interface, also MPICH. Where
 # WEFT_IMB_SOURCE names a tree of Intel's source, it is built with the data checks for all MPIs.
 
+# shellcheck source=tests/mpi/imb_is_whole.sh
+. tests/mpi/imb_is_whole.sh
+
 IMB_BENCHMARKS=(Allgather Allgatherv Allreduce Alltoall Alltoallv Barrier Bcast Exchange Gather
     Gatherv PingPing PingPong Reduce Reduce_local Reduce_scatter Reduce_scatter_block Scatter
     Scatterv Sendrecv)
-
-# imb_is_whole LOG: each benchmark printed its table, and the program says it ended by itself.
-imb_is_whole() {
-    local benchmark
-    for benchmark in "${IMB_BENCHMARKS[@]}"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$1" ||
-            { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
-    done
-    grep -q '^# All processes entering MPI_Finalize' "$1" ||
-        { echo 'IMB-MPI1 did not reach its end'; return 1; }
-}
 
 imb_run() {
     local mpi=$1 ranks=$2 seconds=$3 largest=$4 out=$WORK/imb.out
@@ -28,7 +20,7 @@ imb_run() {
     local status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
-    imb_is_whole "$out"
+    imb_is_whole IMB-MPI1 "$out" "${IMB_BENCHMARKS[@]}"
 }
 
 IMB_REMOTE=(Unidir_put Unidir_get Bidir_put One_put_all All_get_all Put_local Accumulate
@@ -37,36 +29,26 @@ IMB_REMOTE=(Unidir_put Unidir_get Bidir_put One_put_all All_get_all Put_local Ac
 # One-sided communication. IMB-RMA ends a benchmark early when it takes too long, so only the tables
 # are counted.
 imb_remote_run() {
-    local mpi=$1 ranks=$2 seconds=$3 out=$WORK/imb.out benchmark
+    local mpi=$1 ranks=$2 seconds=$3 out=$WORK/imb.out
     weft_run "$mpi" "$ranks" "$seconds" "$ROOT/.env/mpi/intel/bin/IMB-RMA" "${IMB_REMOTE[@]}" \
         -msglog 0:18 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
     local status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
-    for benchmark in "${IMB_REMOTE[@]}"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$out" ||
-            { echo "IMB-RMA printed no table for $benchmark"; return 1; }
-    done
-    grep -q '^# All processes entering MPI_Finalize' "$out" ||
-        { echo 'IMB-RMA did not reach its end'; return 1; }
+    imb_is_whole IMB-RMA "$out" "${IMB_REMOTE[@]}"
 }
 
 # imb_other_run MPI RANKS SECONDS PROGRAM BENCHMARK...: a program of the collection, some of its
 # benchmarks, short messages.
 imb_other_run() {
-    local mpi=$1 ranks=$2 seconds=$3 program=$4 out=$WORK/imb.out benchmark
+    local mpi=$1 ranks=$2 seconds=$3 program=$4 out=$WORK/imb.out
     shift 4
     weft_run "$mpi" "$ranks" "$seconds" "$ROOT/.env/mpi/intel/bin/$program" "$@" \
         -msglog 0:12 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
     local status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
-    for benchmark in "$@"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$out" ||
-            { echo "$program printed no table for $benchmark"; return 1; }
-    done
-    grep -q '^# All processes entering MPI_Finalize' "$out" ||
-        { echo "$program did not reach its end"; return 1; }
+    imb_is_whole "$program" "$out" "$@"
 }
 
 IMB_NONBLOCKING=(Ibcast Iallgather Igather Iscatter Ialltoall Ireduce Iallreduce Ibarrier)

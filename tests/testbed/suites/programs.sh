@@ -5,6 +5,9 @@
 # benchmarks check every byte, mpi4py's tests every byte and status; IMB-MPI1 is about matching,
 # progress and ends.
 
+# shellcheck source=tests/mpi/imb_is_whole.sh
+. tests/mpi/imb_is_whole.sh
+
 # everywhere SECONDS MPI PROGRAM...: two ranks on every host of the testbed, over the transport that
 # is tested.
 everywhere() {
@@ -32,19 +35,14 @@ hosts_bench() {
 }
 
 hosts_imb() {
-    local mpi=$1 out=$WORK/imb.out benchmark
+    local mpi=$1 out=$WORK/imb.out
     shift
     everywhere 100 "$mpi" "$ROOT/.env/mpi/intel/bin/IMB-MPI1" -npmin 100 -msglog 0:16 \
         -iter 10,40,5 -time 0.1 -iter_policy off "$@" >"$out" 2>&1
     local status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
-    for benchmark in "$@"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$out" ||
-            { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
-    done
-    grep -q '^# All processes entering MPI_Finalize' "$out" ||
-        { echo 'IMB-MPI1 did not reach its end'; return 1; }
+    imb_is_whole IMB-MPI1 "$out" "$@"
 }
 
 # hosts_mpi4py MPI MODULE: one module of mpi4py's own tests; tests/mpi/suites/mpi4py.sh says what is
