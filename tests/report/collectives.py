@@ -7,7 +7,7 @@ import json
 import pathlib
 import sys
 
-from tables import ratio, says, script_in, summary_with, texts
+from tables import check_the_check, ratio, says, script_in, summary_with, texts
 
 
 def result(mpi, call, size, value, **changes):
@@ -49,10 +49,7 @@ def check(folder, name, ranks, other_ranks):
     assert f"### MPICH, {ranks} ranks" in page, page
     assert "Barrier: 0.25 (0.15-0.35), 2.5 us." in page, page
     assert "| 1 MiB | 2.00 (1.90-2.10), 20 us | 2.00 (1.90-2.10), 20 us |" in page, page
-    assert says(script, ["--check"]) is None
-    script.PAGES[1][0].write_text(page.replace("0.25 (0.15", "0.24 (0.15"))
-    assert "is not that of" in says(script, ["--check"])
-    assert says(script, []) is None and script.PAGES[1][0].read_text() == page
+    check_the_check(script, "0.25 (0.15", "0.24 (0.15")
     made["results"] = [row for row in made["results"]
                        if (row["mpi"], row["benchmark"]) != ("mpich", "reduce")]
     (folder / "summary.json").write_text(json.dumps(made))

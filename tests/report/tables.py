@@ -35,6 +35,18 @@ def says(script, words):
     return None
 
 
+def check_the_check(script, old, new):
+    """The pages are found right, and wrong where one of them says `new` instead of `old`; then they
+    can be written again from the figures."""
+    assert says(script, ["--check"]) is None
+    page = script.PAGES[1][0]
+    right = page.read_text()
+    assert old in right, right
+    page.write_text(right.replace(old, new))
+    assert "is not that of" in says(script, ["--check"])
+    assert says(script, []) is None and page.read_text() == right
+
+
 def ratio(value):
     """Of a result, and its interval."""
     return {"figure": {"median": 10 * value, "mean": 11 * value},
