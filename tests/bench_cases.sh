@@ -10,6 +10,17 @@ need_weft
 WORK=$work
 cd "$WORK" || exit 1
 
+# bench RANKS TRANSPORT MPI BENCHMARK ARGUMENTS...
+bench() {
+    local ranks=$1 transport=$2 mpi=$3
+    shift 3
+    timeout 300 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- \
+        "$WEFT" bench "$@" >out 2>err
+}
+
+# bench_alone BENCHMARK ARGUMENTS...: without a launcher, one rank.
+bench_alone() { timeout 200 "$WEFT" bench "$@" >out 2>err; }
+
 # verdict NAME STATUS: counts a case; what it printed is shown if it failed.
 verdict() {
     if [ "$2" = 0 ]; then

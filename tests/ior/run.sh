@@ -9,16 +9,9 @@ PARSER=${IOR_PARSER:-$PWD/.env/ior-parser/bin/ior_parser}
 # shellcheck source=tests/bench_cases.sh
 . tests/bench_cases.sh
 
-# ior RANKS MPI ARGUMENTS...: stdout to `out`, stderr to `err`.
-ior() {
-    local ranks=$1 mpi=$2
-    shift 2
-    timeout 200 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport native -- \
-        "$WEFT" bench ior "$@" >out 2>err
-}
-
-# alone ARGUMENTS...: without a launcher, one rank.
-alone() { timeout 200 "$WEFT" bench ior "$@" >out 2>err; }
+# ior RANKS MPI ARGUMENTS..., and for one rank without a launcher: alone ARGUMENTS...
+ior() { bench "$1" native "$2" ior "${@:3}"; }
+alone() { bench_alone ior "$@"; }
 
 # The command line of the published run of Mountpoint for S3, with smaller blocks. Its rows are read
 # as a parser of IOR would.

@@ -8,16 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/bench_cases.sh
 . tests/bench_cases.sh
 
-# mdtest RANKS MPI ARGUMENTS...: stdout to `out`, stderr to `err`.
-mdtest() {
-    local ranks=$1 mpi=$2
-    shift 2
-    timeout 200 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport native -- \
-        "$WEFT" bench mdtest "$@" >out 2>err
-}
-
-# alone ARGUMENTS...: without a launcher, one rank.
-alone() { timeout 200 "$WEFT" bench mdtest "$@" >out 2>err; }
+# mdtest RANKS MPI ARGUMENTS..., and for one rank without a launcher: alone ARGUMENTS...
+mdtest() { bench "$1" native "$2" mdtest "${@:3}"; }
+alone() { bench_alone mdtest "$@"; }
 
 # read_rates OPERATIONS...: whether the table, read as parsers of mdtest's output do, has each
 # operation with a rate above 0.

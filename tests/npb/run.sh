@@ -9,14 +9,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/bench_cases.sh
 . tests/bench_cases.sh
 
-# kernel RANKS TRANSPORT MPI KERNEL ARGUMENTS...: stdout to `out`, stderr to `err`.
-kernel() {
-    local ranks=$1 transport=$2 mpi=$3
-    shift 3
-    timeout 300 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- \
-        "$WEFT" bench "$@" >out 2>err
-}
-
 # is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values
 # came out.
 is_right() {
@@ -28,11 +20,11 @@ is_right() {
 
 for name in ft is; do
     for ranks in 1 2 4 8; do
-        kernel "$ranks" native mpich "$name" --class S && is_right "${name^^}" "$ranks"
+        bench "$ranks" native mpich "$name" --class S && is_right "${name^^}" "$ranks"
         verdict "$name of class S has the published results on $ranks ranks" $?
     done
     for mpi in openmpi mpich intel; do
-        kernel 2 weft "$mpi" "$name" --class W
+        bench 2 weft "$mpi" "$name" --class W
         status=$?
         if [ "$status" != 0 ] && has 'not here|cannot use Weft' err; then
             skip "$mpi over Weft" "it is not installed, or was built without libfabric"
@@ -42,19 +34,19 @@ for name in ft is; do
         verdict "$mpi over Weft: $name of class W has the published results" $?
     done
 done
-kernel 2 weft openmpi ft --class S &&
+bench 2 weft openmpi ft --class S &&
     [ "$(grep -c '^ T = *[1-6]     Checksum = *[0-9.]*D+02 *[0-9.]*D+02$' out)" = 6 ]
 verdict "ft prints a checksum for each step" $?
 
-kernel 2 weft openmpi is --class A && is_right IS 2
+bench 2 weft openmpi is --class A && is_right IS 2
 verdict "is of class A has the published results" $?
 
-kernel 2 native mpich ft --json --repeat 3 &&
+bench 2 native mpich ft --json --repeat 3 &&
     [ "$(grep -c '"type":"row".*"verified":true' out)" = 3 ] &&
         [ "$(grep -c '"type":"header"' out)" = 1 ]
 verdict "JSON has a header and a line for each run" $?
 
-kernel 3 native mpich is
+bench 3 native mpich is
 [ $? = 2 ] && has '3 ranks cannot share class S; start it with a power of two, at most 128' err
 verdict "a wrong number of ranks is explained, exit code 2" $?
 
