@@ -48,10 +48,10 @@ pub mod protocol;
 mod receive;
 mod send;
 mod settings;
-#[cfg(test)]
-mod sink;
 mod statistics;
 mod transport;
+#[cfg(test)]
+mod transports_for_tests;
 mod tuner;
 mod wait;
 

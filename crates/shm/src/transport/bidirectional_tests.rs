@@ -7,7 +7,7 @@ use weft_memory::UserBuffer;
 
 use crate::copy::bidirectional::{advice_of, advised};
 use crate::protocol::copy_method::CopyMethod;
-use crate::sink::{Basin, open_with, tagged};
+use crate::transports_for_tests::{Basin, open_with, tagged};
 use crate::tuner::copies::class_of;
 use crate::{Settings, Transport};
 

@@ -9,7 +9,7 @@ use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
 use crate::protocol::copy_method::CopyMethod;
-use crate::sink::{open_with, tagged};
+use crate::transports_for_tests::{open_with, tagged};
 use crate::tuner::copies::Lesson;
 use crate::{Settings, Transport};
 

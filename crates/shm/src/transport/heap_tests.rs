@@ -7,8 +7,8 @@ use weft_memory::{BytesView, BytesViewMut, OwnHeap, UserBuffer, own_heap};
 use crate::protocol::STREAM_BYTES;
 use crate::protocol::send_protocol::SendProtocol;
 use crate::settings::SingleCopy;
-use crate::sink::{Basin, Sink, open_with, tagged};
 use crate::transport::traffic::Traffic;
+use crate::transports_for_tests::{Basin, Sink, open_with, tagged};
 use crate::tuner::protocols::SendTuner;
 use crate::{Protocol, Settings, Transport};
 

@@ -6,8 +6,8 @@ use weft_contract::*;
 use weft_memory::UserBuffer;
 
 use crate::contact::outbound::{Outbound, WIDE_LANES};
-use crate::sink::{Sink, open_with, tagged};
 use crate::transport::traffic::Traffic;
+use crate::transports_for_tests::{Sink, open_with, tagged};
 use crate::wait::node::Node;
 use crate::{Settings, Transport};
 

@@ -11,7 +11,7 @@ use weft_ring::{Head, Producer, Registrations};
 
 use crate::contact::remote::Link;
 use crate::protocol::cell::inline_head;
-use crate::sink::{Sink, open_with, tagged};
+use crate::transports_for_tests::{Sink, open_with, tagged};
 use crate::{Settings, SingleCopy, Transport};
 
 fn open() -> Transport {

@@ -9,7 +9,7 @@ use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 use weft_ring::layout::LANE_CELLS;
 
 use crate::contact::remote::Link;
-use crate::sink::{open_with, tagged};
+use crate::transports_for_tests::{open_with, tagged};
 use crate::{Settings, SingleCopy, Transport};
 
 /// What one side was told, in order.
