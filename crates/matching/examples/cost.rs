@@ -124,9 +124,9 @@ impl Case {
             .matcher
             .find_unexpected(want(key))
             .expect("a message waits for each key");
-        let (source, tag, message) = self.matcher.remove_unexpected(id).expect("the id is fresh");
+        let message = self.matcher.remove_unexpected(id).expect("the id is fresh");
         self.matcher
-            .push_unexpected(source, tag, black_box(message));
+            .push_unexpected(key.0, key.1, black_box(message));
     }
 
     fn round(&mut self, step: fn(&mut Self)) {

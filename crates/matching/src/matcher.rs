@@ -102,22 +102,21 @@ impl<R, U> Matcher<R, U> {
         self.unexpected.find(want).map(UnexpectedId)
     }
 
-    /// Source, tag and content of an unexpected message; `None` when `id` is stale. Fast path.
+    /// Content of an unexpected message; `None` when `id` is stale. Fast path.
     #[inline(always)]
-    pub fn unexpected(&self, id: UnexpectedId) -> Option<(RemoteId, u64, &U)> {
-        let (key, message) = self.unexpected.get(id.0)?;
-        Some((RemoteId(key.source), key.tag, message))
+    pub fn unexpected(&self, id: UnexpectedId) -> Option<&U> {
+        self.unexpected.get(id.0)
     }
 
-    /// Content of an unexpected message; `None` when `id` is stale. Fast path.
+    /// The same, to be changed. Fast path.
     #[inline(always)]
     pub fn unexpected_mut(&mut self, id: UnexpectedId) -> Option<&mut U> {
         self.unexpected.get_mut(id.0)
     }
 
-    /// Removes an unexpected message; `None` when `id` is stale. Fast path.
+    /// Removes an unexpected message and gives its content; `None` when `id` is stale. Fast path.
     #[inline(always)]
-    pub fn remove_unexpected(&mut self, id: UnexpectedId) -> Option<(RemoteId, u64, U)> {
+    pub fn remove_unexpected(&mut self, id: UnexpectedId) -> Option<U> {
         self.unexpected.remove(id.0)
     }
 

@@ -9,8 +9,6 @@
 //! through the messages in order. What was just looked for in vain is remembered until a message
 //! arrives.
 
-use weft_contract::RemoteId;
-
 use crate::chain::{self, HasLink, Link, Links, NONE};
 use crate::slab::{Id, Slab};
 use crate::table::{Place, Table};
@@ -300,9 +298,9 @@ impl<U> Unexpected<U> {
 
     /// The message that `id` names; `None` when it has left.
     #[inline]
-    pub fn get(&self, id: Id) -> Option<(Key, &U)> {
+    pub fn get(&self, id: Id) -> Option<&U> {
         let index = self.slab.index(id)?;
-        Some((self.slab.head(index).key, self.slab.body(index)?))
+        self.slab.body(index)
     }
 
     #[inline]
@@ -313,12 +311,10 @@ impl<U> Unexpected<U> {
 
     /// Removes the message that `id` names; `None` when it has left.
     #[inline]
-    pub fn remove(&mut self, id: Id) -> Option<(RemoteId, u64, U)> {
+    pub fn remove(&mut self, id: Id) -> Option<U> {
         let index = self.slab.index(id)?;
-        let key = self.leave(index);
-        // Given in its last form: a message can be large, and each change of form would copy it.
-        let message = self.slab.remove(index)?;
-        Some((RemoteId(key.source), key.tag, message))
+        self.leave(index);
+        self.slab.remove(index)
     }
 
     /// The same, dropped where it lies. Nothing when it has left.
@@ -332,16 +328,14 @@ impl<U> Unexpected<U> {
 
     /// Takes a message out of the order of arrival and of all indexes.
     #[inline(always)]
-    fn leave(&mut self, index: u32) -> Key {
-        let key = self.slab.head(index).key;
+    fn leave(&mut self, index: u32) {
         if self.indexes_in_use > 0 {
-            self.leave_indexes(index, key);
+            self.leave_indexes(index, self.slab.head(index).key);
         }
         let next = chain::unlink(&mut self.slab, index);
         if self.first == index {
             self.first = next;
         }
-        key
     }
 
     #[inline(never)]
@@ -359,6 +353,5 @@ impl<U> Unexpected<U> {
         let index = from.find(|&index| self.slab.body(index).is_some_and(&mut select))?;
         drop(from);
         self.remove(self.slab.id(index))
-            .map(|(_, _, message)| message)
     }
 }

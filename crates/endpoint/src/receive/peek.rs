@@ -39,7 +39,7 @@ impl Receiving {
             return Err(Error::NotBound);
         }
         let found = self.find(class, want).and_then(|id| {
-            let (.., message) = self.matcher(class).unexpected(id)?;
+            let message = self.matcher(class).unexpected(id)?;
             Some((Match { class, id }, message.kept.envelope()))
         });
         let reports = &self.delivery.reports;

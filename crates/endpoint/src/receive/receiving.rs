@@ -132,8 +132,7 @@ impl Receiving {
 
     /// Takes an unexpected message out.
     pub(super) fn take(&mut self, found: Match) -> Option<Unexpected> {
-        let taken = self.matcher(found.class).remove_unexpected(found.id);
-        taken.map(|(.., message)| message)
+        self.matcher(found.class).remove_unexpected(found.id)
     }
 
     /// Opens a multi-receive, and fills it with the unexpected messages that it matches; returns
