@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_endpoint::{CounterId, Error};
+use weft_endpoint::{CounterId, Error, Waitable};
 use weft_fabric_sys::counter::{FI_CNTR_EVENTS_COMP, FiCntrAttr, FidCntr};
 use weft_fabric_sys::eq::FI_WAIT_NONE;
 use weft_fabric_sys::errno::{FI_EAVAIL, FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS};
@@ -18,8 +18,8 @@ use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{Dependents, Held, hand_out, head, no_bind, opened, table, take_back};
 use crate::routes::Guarded;
 use crate::wait::{Deadline, Pace};
-use crate::wait_set::{Calls, Membership};
-use crate::waiter::{WAITER_OFFSET, Waiter};
+use crate::wait_set::Membership;
+use crate::waiter::{self, WAITER_OFFSET, Waited, Waiter};
 
 /// A counter.
 #[repr(C)]
@@ -72,7 +72,7 @@ pub unsafe extern "C" fn open<L: Lock>(
     if events != FI_CNTR_EVENTS_COMP || flags != 0 {
         return -FI_ENOSYS;
     }
-    let waiter = match Waiter::new(wait_object, calls::<L>()) {
+    let waiter = match Waiter::new(wait_object, waiter::calls::<L, Counter<L>>()) {
         Ok(waiter) => waiter,
         Err(code) => return -code,
     };
@@ -157,40 +157,18 @@ impl<L: Lock> Counter<L> {
     }
 }
 
-/// May the application sleep on this counter's descriptor?
-///
-/// # Safety
-/// `fid` must be an open counter of this kind of lock.
-unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
-    // SAFETY: the contract.
-    let counter = unsafe { opened::<Counter<L>>(fid) };
-    counter.waiter.try_wait(counter.domain(), counter.id.into())
-}
-
-/// What a wait set asks of a counter.
-const fn calls<L: Lock>() -> Calls {
-    Calls {
-        try_wait: try_wait::<L>,
-        has_event: has_event::<L>,
-        wake_up: wake_up::<L>,
+impl<L: Lock> Waited<L> for Counter<L> {
+    fn waiter(&self) -> &Waiter {
+        &self.waiter
     }
-}
 
-/// # Safety
-/// As [`try_wait`].
-unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
-    // SAFETY: the contract.
-    let counter = unsafe { opened::<Counter<L>>(fid) };
-    counter
-        .waiter
-        .has_event(counter.domain(), counter.id.into())
-}
+    fn domain(&self) -> &Domain<L> {
+        &self.domain
+    }
 
-/// # Safety
-/// As [`try_wait`].
-unsafe fn wake_up<L: Lock>(fid: *const Fid) {
-    // SAFETY: the contract.
-    unsafe { opened::<Counter<L>>(fid) }.wake_up();
+    fn waitable(&self) -> Waitable {
+        self.id.into()
+    }
 }
 
 pub(crate) unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {

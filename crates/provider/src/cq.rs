@@ -7,7 +7,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use weft_endpoint::{Error, ErrorCompletion, FiAddr, QueueId, QueueSettings};
+use weft_endpoint::{Error, ErrorCompletion, FiAddr, QueueId, QueueSettings, Waitable};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::cq::*;
 use weft_fabric_sys::errno::{FI_EAGAIN, FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
@@ -21,8 +21,8 @@ use crate::domain::Domain;
 use crate::entry::Entry;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{Dependents, Held, hand_out, head, no_bind, opened, table, take_back};
-use crate::wait_set::{Calls, Membership};
-use crate::waiter::{WAITER_OFFSET, Waiter};
+use crate::wait_set::Membership;
+use crate::waiter::{self, WAITER_OFFSET, Waited, Waiter};
 use crate::{errno, idle_hook, peer};
 
 /// A completion queue.
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         Some(ops) => ops,
         None => return -FI_ENOSYS,
     };
-    let waiter = match Waiter::new(wait_object, calls::<L>()) {
+    let waiter = match Waiter::new(wait_object, waiter::calls::<L, Queue<L>>()) {
         Ok(waiter) => waiter,
         Err(code) => return -code,
     };
@@ -231,39 +231,18 @@ pub(crate) unsafe extern "C" fn read_error<L: Lock>(
     }
 }
 
-/// May the application sleep on this queue's descriptor?
-///
-/// # Safety
-/// `fid` must be an open completion queue of this kind of lock.
-unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
-    // SAFETY: the contract.
-    let queue = unsafe { opened::<Queue<L>>(fid) };
-    queue.waiter.try_wait(queue.domain(), queue.id.into())
-}
-
-/// What a wait set asks of a queue.
-const fn calls<L: Lock>() -> Calls {
-    Calls {
-        try_wait: try_wait::<L>,
-        has_event: has_event::<L>,
-        wake_up: wake_up::<L>,
+impl<L: Lock> Waited<L> for Queue<L> {
+    fn waiter(&self) -> &Waiter {
+        &self.waiter
     }
-}
 
-/// # Safety
-/// As [`try_wait`].
-unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
-    // SAFETY: the contract.
-    let queue = unsafe { opened::<Queue<L>>(fid) };
-    queue.waiter.has_event(queue.domain(), queue.id.into())
-}
+    fn domain(&self) -> &Domain<L> {
+        &self.domain
+    }
 
-/// # Safety
-/// As [`try_wait`].
-unsafe fn wake_up<L: Lock>(fid: *const Fid) {
-    // SAFETY: the contract.
-    let queue = unsafe { opened::<Queue<L>>(fid) };
-    queue.waiter.wake_up(queue.domain(), queue.id.into());
+    fn waitable(&self) -> Waitable {
+        self.id.into()
+    }
 }
 
 /// Fills C's entry for an error.

@@ -20,6 +20,7 @@ use weft_os::sleep::{WaitSet, wait_readable};
 
 use crate::domain::Domain;
 use crate::lock::Lock;
+use crate::object::opened;
 use crate::wait::{Bell, Deadline, LONGEST_SLEEP_MS, Pace};
 use crate::wait_set::{Calls, Membership};
 
@@ -228,6 +229,51 @@ impl Waiter {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A completion queue or a counter, whose readers sleep by a waiter.
+pub trait Waited<L: Lock> {
+    /// How they sleep.
+    fn waiter(&self) -> &Waiter;
+    /// The domain it belongs to.
+    fn domain(&self) -> &Domain<L>;
+    /// Its name in the endpoint crate.
+    fn waitable(&self) -> Waitable;
+}
+
+/// What a wait set and fi_trywait ask of an object, of whatever kind and kind of lock.
+pub const fn calls<L: Lock, T: Waited<L>>() -> Calls {
+    Calls {
+        try_wait: try_wait_on::<L, T>,
+        has_event: has_event_of::<L, T>,
+        wake_up: wake_up_from::<L, T>,
+    }
+}
+
+/// # Safety
+/// `fid` must be an open `T`.
+unsafe fn try_wait_on<L: Lock, T: Waited<L>>(fid: *const Fid) -> c_int {
+    // SAFETY: the contract.
+    let object = unsafe { opened::<T>(fid) };
+    object.waiter().try_wait(object.domain(), object.waitable())
+}
+
+/// # Safety
+/// As [`try_wait_on`].
+unsafe fn has_event_of<L: Lock, T: Waited<L>>(fid: *const Fid) -> bool {
+    // SAFETY: the contract.
+    let object = unsafe { opened::<T>(fid) };
+    object
+        .waiter()
+        .has_event(object.domain(), object.waitable())
+}
+
+/// # Safety
+/// As [`try_wait_on`].
+unsafe fn wake_up_from<L: Lock, T: Waited<L>>(fid: *const Fid) {
+    // SAFETY: the contract.
+    let object = unsafe { opened::<T>(fid) };
+    object.waiter().wake_up(object.domain(), object.waitable());
 }
 
 impl Sleeping {
