@@ -6,9 +6,9 @@
 
 use std::ffi::c_void;
 
-use weft_endpoint::{Access, Atomic, Element, Error, FiAddr, RANGE_LIMIT, Range, UserBuffer};
+use weft_endpoint::{Access, Atomic, Element, Error, FiAddr, Range, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
-use weft_fabric_sys::atomic::{FiIoc, FiMsgAtomic};
+use weft_fabric_sys::atomic::{FiIoc, FiMsgAtomic, FiRmaIoc};
 use weft_fabric_sys::errno::FI_EINVAL;
 use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::{FI_TAGGED, FI_TRIGGER};
@@ -19,6 +19,7 @@ use crate::errno::long_code;
 use crate::lock::Lock;
 use crate::object::opened;
 use crate::offer::PIECES;
+use crate::post::Ranges;
 
 /// What an atomic operation does, in libfabric's numbers.
 #[derive(Clone, Copy, Debug)]
@@ -240,24 +241,6 @@ pub unsafe fn total(pieces: *const FiIoc, count: usize) -> usize {
         .fold(0, |sum, piece| piece.count.saturating_add(sum))
 }
 
-/// The ranges of a call with everything given.
-///
-/// # Safety
-/// As fi_atomicmsg(3) says of `rma_iov`.
-unsafe fn ranges_of(message: &FiMsgAtomic) -> Result<([Range; RANGE_LIMIT], usize), Error> {
-    let count = message.rma_iov_count;
-    if count > RANGE_LIMIT || (count > 0 && message.rma_iov.is_null()) {
-        return Err(Error::Invalid);
-    }
-    let mut ranges = [Range::default(); RANGE_LIMIT];
-    for (index, place) in ranges.iter_mut().enumerate().take(count) {
-        // SAFETY: the application passes `count` of them, and the pointer is not null.
-        let found = unsafe { &*message.rma_iov.add(index) };
-        *place = range(found.addr, found.key, found.count, message.datatype)[0];
-    }
-    Ok((ranges, count))
-}
-
 /// A call of the form fi_atomicmsg, and the arguments that it has besides its message.
 ///
 /// # Safety
@@ -273,15 +256,16 @@ pub unsafe fn post_message<L: Lock>(
     let Some(message) = (unsafe { message.as_ref() }) else {
         return -(FI_EINVAL as isize);
     };
-    // SAFETY: the contract.
-    let (ranges, count) = match unsafe { ranges_of(message) } {
-        Ok(ranges) => ranges,
-        Err(error) => return long_code(Err(error)),
+    let range_of = |ioc: &FiRmaIoc| range(ioc.addr, ioc.key, ioc.count, message.datatype)[0];
+    // SAFETY: the contract: the application passes so many.
+    let ranges = unsafe { Ranges::of(message.rma_iov, message.rma_iov_count, range_of) };
+    let Some(ranges) = ranges else {
+        return -(FI_EINVAL as isize);
     };
     let call = Call {
         form,
         to: message.addr,
-        ranges: &ranges[..count],
+        ranges: ranges.as_slice(),
         what: What {
             datatype: message.datatype,
             op: message.op,

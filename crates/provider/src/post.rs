@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::slice;
 
 use libc::iovec;
-use weft_endpoint::{Error, FiAddr, Inject, Receive, Send, UserBuffer};
+use weft_endpoint::{Error, FiAddr, Inject, RANGE_LIMIT, Range, Receive, Send, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::FI_REMOTE_CQ_DATA;
@@ -26,6 +26,44 @@ pub struct Piece {
     pub base: *const c_void,
     /// Its length.
     pub length_bytes: usize,
+}
+
+/// The ranges of remote memory that a call with all its parts names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ranges {
+    named: [Range; RANGE_LIMIT],
+    count: usize,
+}
+
+impl Ranges {
+    /// Takes so many ranges of C's, which are not read if they cannot be taken: `None` if they are
+    /// too many, or `first` is null and there is one.
+    ///
+    /// # Safety
+    /// `first` must be null or point to `count` of them.
+    pub unsafe fn of<T>(
+        first: *const T,
+        count: usize,
+        range_of: impl Fn(&T) -> Range,
+    ) -> Option<Self> {
+        if count > RANGE_LIMIT || (count > 0 && first.is_null()) {
+            return None;
+        }
+        let mut ranges = Self {
+            count,
+            ..Self::default()
+        };
+        for (index, range) in ranges.named.iter_mut().enumerate().take(count) {
+            // SAFETY: there are `count` of them (contract), and the pointer is not null.
+            *range = range_of(unsafe { &*first.add(index) });
+        }
+        Some(ranges)
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> &[Range] {
+        &self.named[..self.count]
+    }
 }
 
 /// Sends one piece. Fast path.

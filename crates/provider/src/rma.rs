@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 
 use libc::iovec;
-use weft_endpoint::{Access, Error, FiAddr, RANGE_LIMIT, Range, UserBuffer};
+use weft_endpoint::{Access, Error, FiAddr, Range, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::FI_TRIGGER;
@@ -16,7 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::errno::long_code;
 use crate::lock::Lock;
 use crate::object::opened;
-use crate::post::{Piece, data_if_flagged, one, several};
+use crate::post::{Piece, Ranges, data_if_flagged, one, several};
 
 /// The range of a call that names one.
 fn range(address: u64, key: u64, length_bytes: usize) -> Range {
@@ -65,47 +65,36 @@ unsafe fn post_read<L: Lock>(
     long_code(endpoint.with(|domain, id| domain.endpoint(id)?.read(access, target)))
 }
 
-/// The ranges of a call with all its parts, and its flags checked.
-///
-/// # Safety
-/// As fi_writemsg(3) says of `rma_iov`.
-unsafe fn ranges_of(ranges: *const FiRmaIov, count: usize, flags: u64) -> Result<Ranges, Error> {
-    if flags & FI_TRIGGER != 0 {
-        return Err(Error::Unsupported);
-    }
-    if count > RANGE_LIMIT || (count > 0 && ranges.is_null()) {
-        return Err(Error::Invalid);
-    }
-    let mut found = [Range::default(); RANGE_LIMIT];
-    for (index, place) in found.iter_mut().enumerate().take(count) {
-        // SAFETY: the application passes `count` of them (contract), and the pointer is not null.
-        let range = unsafe { &*ranges.add(index) };
-        *place = Range {
-            address: range.addr,
-            length_bytes: range.len as u64,
-            key: range.key,
-        };
-    }
-    Ok((found, count))
+/// What fi_readmsg and fi_writemsg are given, checked.
+struct Parts<'a> {
+    message: &'a FiMsgRma,
+    ranges: Ranges,
+    /// The local memory.
+    memory: UserBuffer,
 }
 
-/// The ranges of a call with all its parts, as many as there are.
-type Ranges = ([Range; RANGE_LIMIT], usize);
-
-/// A message with its ranges and its local memory.
+/// A message with its ranges and its local memory, and its flags checked.
 ///
 /// # Safety
 /// `message` must be null or as fi_readmsg and fi_writemsg want it (fi_rma(3)).
-unsafe fn parts_of<'a>(
-    message: *const FiMsgRma,
-    flags: u64,
-) -> Result<(&'a FiMsgRma, Ranges, UserBuffer), Error> {
+unsafe fn parts_of<'a>(message: *const FiMsgRma, flags: u64) -> Result<Parts<'a>, Error> {
+    let range_of = |range: &FiRmaIov| Range {
+        address: range.addr,
+        length_bytes: range.len as u64,
+        key: range.key,
+    };
     // SAFETY: the contract.
     unsafe {
         let message = message.as_ref().ok_or(Error::Invalid)?;
-        let ranges = ranges_of(message.rma_iov, message.rma_iov_count, flags)?;
-        let memory = several(message.msg_iov, message.iov_count)?;
-        Ok((message, ranges, memory))
+        if flags & FI_TRIGGER != 0 {
+            return Err(Error::Unsupported);
+        }
+        let ranges = Ranges::of(message.rma_iov, message.rma_iov_count, range_of);
+        Ok(Parts {
+            message,
+            ranges: ranges.ok_or(Error::Invalid)?,
+            memory: several(message.msg_iov, message.iov_count)?,
+        })
     }
 }
 
@@ -161,14 +150,15 @@ pub(crate) unsafe extern "C" fn readmsg<L: Lock>(
     // objects of this kind of lock.
     match unsafe { parts_of(message, flags) } {
         Err(error) => long_code(Err(error)),
-        Ok((message, (ranges, count), target)) => {
+        Ok(parts) => {
+            let message = parts.message;
             let access = Access {
                 flags: Some(flags),
-                ..access(message.addr, &ranges[..count], message.context)
+                ..access(message.addr, parts.ranges.as_slice(), message.context)
             };
             // SAFETY: the application lends this memory until the operation ends, and the endpoint
             // is of this kind of lock.
-            unsafe { post_read::<L>(endpoint, &access, target) }
+            unsafe { post_read::<L>(endpoint, &access, parts.memory) }
         }
     }
 }
@@ -225,15 +215,16 @@ pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
     // objects of this kind of lock.
     match unsafe { parts_of(message, flags) } {
         Err(error) => long_code(Err(error)),
-        Ok((message, (ranges, count), payload)) => {
+        Ok(parts) => {
+            let message = parts.message;
             let access = Access {
                 flags: Some(flags),
                 cq_data: data_if_flagged(flags, message.data),
-                ..access(message.addr, &ranges[..count], message.context)
+                ..access(message.addr, parts.ranges.as_slice(), message.context)
             };
             // SAFETY: the application lends this memory until the operation ends, and the endpoint
             // is of this kind of lock.
-            unsafe { post_write::<L>(endpoint, &access, &payload) }
+            unsafe { post_write::<L>(endpoint, &access, &parts.memory) }
         }
     }
 }
