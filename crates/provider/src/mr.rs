@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn reg<L: Lock>(
     access: u64,
     offset: u64,
     key: u64,
-    _flags: u64,
+    flags: u64,
     region: *mut *mut FidMr,
     context: *mut c_void,
 ) -> c_int {
@@ -64,17 +64,13 @@ pub(crate) unsafe extern "C" fn reg<L: Lock>(
         iov_base: buffer.cast_mut(),
         iov_len: length,
     };
-    let (pieces, count) = (&raw const whole, 1);
-    let request = MrRequest {
-        pieces,
-        count,
-        access,
-        offset,
-        key,
-        context,
-    };
-    // SAFETY: the arguments are those of fi_mr_reg(3).
-    unsafe { register::<L>(domain, &request, region) }
+    let pieces = &raw const whole;
+    // SAFETY: the arguments are those of fi_mr_reg(3), and the piece is there during the call.
+    unsafe {
+        regv::<L>(
+            domain, pieces, 1, access, offset, key, flags, region, context,
+        )
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
