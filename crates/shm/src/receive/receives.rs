@@ -12,7 +12,7 @@ use crate::receive::offers::{Offer, Offers};
 use crate::receive::receipts::Receipts;
 use crate::receive::request::{Request, Taken};
 use crate::receive::stream::Beginning;
-use crate::receive::streams::Streams;
+use crate::receive::streams::{LostLane, Streams};
 
 /// All of them.
 #[derive(Debug, Default)]
@@ -84,15 +84,14 @@ impl Receives {
         self.streams.owe_answers(remote) || self.offers.owe_answers(remote)
     }
 
-    /// Ends what comes from a remote; answers the receives that it was to fill. If its lane stays,
-    /// pieces that still come are dropped.
-    pub(crate) fn lose(&mut self, remote: RemoteId, lane_stays: bool) -> Vec<Landing> {
+    /// Ends what comes from a remote; answers the receives that it was to fill.
+    pub(crate) fn lose(&mut self, remote: RemoteId, lane: LostLane) -> Vec<Landing> {
         let streams = &self.streams;
         let mut landings = self.offers.lose(|offer| match offer {
             Offer::Remote(offer) => offer.remote == remote,
             Offer::Stream(index) => streams.is_of(*index, remote),
         });
-        landings.extend(self.streams.lose(remote, lane_stays));
+        landings.extend(self.streams.lose(remote, lane));
         landings
     }
 }

@@ -40,6 +40,15 @@ pub(crate) struct Undecided {
     pub(crate) wanted_bytes: usize,
 }
 
+/// What becomes of the lane of a remote that is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LostLane {
+    /// It stays: pieces that still come through it are dropped.
+    Stays,
+    /// Nothing comes through it any more.
+    Ends,
+}
+
 /// What a message that has come further asks for.
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -201,17 +210,17 @@ impl Streams {
         stream.is_some_and(|stream| stream.remote == remote)
     }
 
-    /// Ends what comes from a remote; answers the receives that it was to fill. If its lane stays,
-    /// pieces that still come are dropped.
-    pub(super) fn lose(&mut self, remote: RemoteId, lane_stays: bool) -> Vec<Landing> {
+    /// Ends what comes from a remote; answers the receives that it was to fill.
+    pub(super) fn lose(&mut self, remote: RemoteId, lane: LostLane) -> Vec<Landing> {
         let streams = self.streams.iter();
         let its = streams.filter(|(_, stream)| stream.remote == remote);
         let indices: Vec<usize> = its.map(|(index, _)| index).collect();
         let end = |index: usize| {
-            let target = if lane_stays {
-                std::mem::replace(&mut self.streams[index].target, Target::Nowhere)
-            } else {
-                self.streams.remove(index).target
+            let target = match lane {
+                LostLane::Stays => {
+                    std::mem::replace(&mut self.streams[index].target, Target::Nowhere)
+                }
+                LostLane::Ends => self.streams.remove(index).target,
             };
             match target {
                 Target::Landing(landing) => Some(landing),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The end of a remote: noticing it, taking what it sent before, ending all that was under way with
-//! it in every room, freeing its lane.
+//! it in every part of the crate, freeing its lane.
 //!
 //! Called at ticks, to look after the living, and by whoever finds a remote gone or its words
 //! broken.
@@ -8,6 +8,7 @@
 use weft_contract::{Landing, Owner, RemoteId, TransferError, TurnedAway};
 
 use crate::contact::liveness;
+use crate::receive::streams::LostLane;
 use crate::send::refusal;
 use crate::transport::traffic::Traffic;
 
@@ -58,7 +59,7 @@ impl Traffic {
         } else {
             entry.fail(why);
             // It may live and go on sending, but what needs an answer of ours never comes.
-            for landing in self.take_landings(remote, true) {
+            for landing in self.take_landings(remote, LostLane::Stays) {
                 owner.on_landed(landing.token, Err(why));
             }
             owner.on_remote_lost(remote, why);
@@ -124,7 +125,7 @@ impl Traffic {
         for send in left.waiting.iter().filter(|send| send.outgoing.is_none()) {
             owner.on_sent(send.op.token, Err(why));
         }
-        for landing in self.take_landings(remote, false) {
+        for landing in self.take_landings(remote, LostLane::Ends) {
             owner.on_landed(landing.token, Err(why));
         }
         let contacts = &mut self.contacts;
@@ -152,10 +153,9 @@ impl Traffic {
         self.contacts.remote_mut(remote).forget();
     }
 
-    /// Receives of the owner that were being filled by a remote; forgets what it announced. If its
-    /// lane stays, pieces that still come are dropped.
-    fn take_landings(&mut self, remote: RemoteId, lane_stays: bool) -> Vec<Landing> {
-        let mut landings = self.receives.lose(remote, lane_stays);
+    /// Receives of the owner that were being filled by a remote; forgets what it announced.
+    fn take_landings(&mut self, remote: RemoteId, lane: LostLane) -> Vec<Landing> {
+        let mut landings = self.receives.lose(remote, lane);
         landings.extend(self.fetches.lose(&self.contacts, remote));
         landings
     }
