@@ -5,7 +5,7 @@
 //! phone.
 
 use super::axis::{Span, figure as figures};
-use super::canvas::{Anchor, Area, Canvas, Segment, at};
+use super::canvas::{Anchor, Area, Canvas, Drawing, Segment, at};
 use super::figure::{Figure, Point};
 use super::label;
 use super::panel::{self, Look};
@@ -22,8 +22,8 @@ struct Bar<'a> {
     point: Point,
 }
 
-/// The elements, width and height.
-pub fn draw(figure: &Figure, width: f64, font_size: f64) -> (String, f64, f64) {
+/// The bars, one below the other, `width` pixels wide.
+pub fn draw(figure: &Figure, width: f64, font_size: f64) -> Drawing {
     let mut canvas = Canvas::new(font_size);
     let measured = figure.series.iter().zip(panel::looks(&figure.series));
     let bars: Vec<Bar<'_>> = measured
@@ -35,13 +35,7 @@ pub fn draw(figure: &Figure, width: f64, font_size: f64) -> (String, f64, f64) {
         .collect();
     let ends = bars.iter().flat_map(|bar| [bar.point.y, bar.point.high]);
     let Some(span) = Span::from_zero(ends) else {
-        canvas.text(
-            "axis-name",
-            at(8.0, 40.0),
-            Anchor::Start,
-            "nothing was measured",
-        );
-        return (canvas.finish(), width, 70.0);
+        return canvas.finish_empty(8.0, width);
     };
     let room = canvas.width_of("100,000") + 14.0;
     let area = Area {
@@ -79,7 +73,7 @@ pub fn draw(figure: &Figure, width: f64, font_size: f64) -> (String, f64, f64) {
         Anchor::Middle,
         &figure.x.text(),
     );
-    (canvas.finish(), width, below + 8.0)
+    canvas.finish(width, below + 8.0)
 }
 
 impl Bar<'_> {

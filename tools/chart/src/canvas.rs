@@ -103,6 +103,17 @@ pub struct Canvas {
     font_size: f64,
 }
 
+/// A finished drawing.
+#[derive(Debug)]
+pub struct Drawing {
+    /// Its SVG elements.
+    pub elements: String,
+    /// How wide it is, in pixels.
+    pub width: f64,
+    /// How high it is, in pixels.
+    pub height: f64,
+}
+
 impl Canvas {
     /// Empty; `font_size` in pixels.
     pub fn new(font_size: f64) -> Self {
@@ -112,9 +123,20 @@ impl Canvas {
         }
     }
 
-    /// The elements.
-    pub fn finish(self) -> String {
-        self.text
+    /// What was drawn, so many pixels wide and high.
+    pub fn finish(self, width: f64, height: f64) -> Drawing {
+        Drawing {
+            elements: self.text,
+            width,
+            height,
+        }
+    }
+
+    /// A drawing of no point, which says so, from `left` on.
+    pub fn finish_empty(mut self, left: f64, width: f64) -> Drawing {
+        let text = "nothing was measured";
+        self.text("axis-name", at(left, 40.0), Anchor::Start, text);
+        self.finish(width, 70.0)
     }
 
     /// The font's size in pixels.
@@ -256,7 +278,7 @@ mod tests {
         canvas.dot("ours", at(1.0, 2.0), 2.0, "a < b");
         canvas.text("label", at(0.0, 0.0), Anchor::End, "<MPI>");
         assert_eq!(
-            canvas.finish(),
+            canvas.finish(100.0, 100.0).elements,
             "<path class=\"ours\" fill=\"none\" d=\"M0 1L2 3.5\" stroke-dasharray=\"4 2\"/>\
              <circle class=\"ours\" cx=\"1\" cy=\"2\" r=\"2\"><title>a &lt; b</title></circle>\
              <text class=\"label\" x=\"0\" y=\"0\" text-anchor=\"end\">&lt;MPI&gt;</text>"

@@ -7,7 +7,7 @@
 
 use super::axis::{Scale, Span, bytes, figure as figures, number};
 use super::bars;
-use super::canvas::{Anchor, Area, Canvas, Position, Segment, at};
+use super::canvas::{Anchor, Area, Canvas, Drawing, Position, Segment, at};
 use super::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
 use super::html::escaped;
 use super::label;
@@ -59,10 +59,14 @@ const BETWEEN: f64 = 14.0;
 
 /// The drawing as an `<svg>` element for inside a page.
 pub fn svg(figure: &Figure, form: Form) -> String {
-    let (body, width, height) = draw(figure, form);
+    let Drawing {
+        elements,
+        width,
+        height,
+    } = draw(figure, form);
     format!(
         "<svg class=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
-         aria-label=\"{}\">{body}</svg>",
+         aria-label=\"{}\">{elements}</svg>",
         form.class(),
         escaped(&spoken(figure))
     )
@@ -70,14 +74,18 @@ pub fn svg(figure: &Figure, form: Form) -> String {
 
 /// The drawing as an SVG document of its own, with its title above it.
 pub fn alone(figure: &Figure) -> String {
-    let (body, width, height) = draw(figure, Form::Wide);
+    let Drawing {
+        elements,
+        width,
+        height,
+    } = draw(figure, Form::Wide);
     let title = escaped(&figure.title);
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{:.0}\" \
          viewBox=\"0 -30 {width:.0} {:.0}\">\
          <style>{}</style><rect class=\"paper\" x=\"0\" y=\"-30\" width=\"{width:.0}\" \
          height=\"{:.0}\"/>\
-         <text class=\"figure-title\" x=\"8\" y=\"-10\">{title}</text>{body}</svg>\n",
+         <text class=\"figure-title\" x=\"8\" y=\"-10\">{title}</text>{elements}</svg>\n",
         height + 30.0,
         height + 30.0,
         include_str!("figure.css"),
@@ -95,7 +103,7 @@ pub fn sheet(figures: &[Figure], columns: usize) -> String {
         Form::Wide.width() + 20.0,
         drawn
             .iter()
-            .map(|(_, (_, _, height))| height + 40.0)
+            .map(|(_, drawing)| drawing.height + 40.0)
             .fold(60.0, f64::max),
     );
     let columns = columns.clamp(1, figures.len().max(1));
@@ -107,15 +115,16 @@ pub fn sheet(figures: &[Figure], columns: usize) -> String {
          <style>{}</style><rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\"/>",
         include_str!("figure.css")
     );
-    for (place, (figure, (body, _, _))) in drawn.iter().enumerate() {
+    for (place, (figure, drawing)) in drawn.iter().enumerate() {
         let (x, y) = (
             (place % columns) as f64 * cell.0 + 10.0,
             (place / columns) as f64 * cell.1 + 30.0,
         );
         text.push_str(&format!(
             "<g transform=\"translate({x:.0} {y:.0})\"><text class=\"figure-title\" x=\"0\" \
-             y=\"-10\">{}</text>{body}</g>\n",
-            escaped(&figure.title)
+             y=\"-10\">{}</text>{}</g>\n",
+            escaped(&figure.title),
+            drawing.elements
         ));
     }
     text + "</svg>\n"
@@ -138,7 +147,7 @@ fn spoken(figure: &Figure) -> String {
     )
 }
 
-fn draw(figure: &Figure, form: Form) -> (String, f64, f64) {
+fn draw(figure: &Figure, form: Form) -> Drawing {
     match figure.shape {
         Shape::Bars => bars::draw(figure, form.width(), FONT_PIXELS),
         Shape::Curves => curves(figure, form),
@@ -205,7 +214,7 @@ impl Legend {
     }
 }
 
-fn curves(figure: &Figure, form: Form) -> (String, f64, f64) {
+fn curves(figure: &Figure, form: Form) -> Drawing {
     let mut canvas = Canvas::new(FONT_PIXELS);
     let looks = panel::looks(&figure.series);
     let legend = Legend::of(&canvas, figure, form);
@@ -217,13 +226,7 @@ fn curves(figure: &Figure, form: Form) -> (String, f64, f64) {
         height: form.heights().0,
     };
     let Some(main) = main_panel(figure, area) else {
-        canvas.text(
-            "axis-name",
-            at(LEFT, 40.0),
-            Anchor::Start,
-            "nothing was measured",
-        );
-        return (canvas.finish(), form.width(), 70.0);
+        return canvas.finish_empty(LEFT, form.width());
     };
     main.frame(&mut canvas, &figure.y);
     draw_series(&mut canvas, &main, figure, &looks);
@@ -242,7 +245,7 @@ fn curves(figure: &Figure, form: Form) -> (String, f64, f64) {
         .and_then(|ratio| ratio_panel(&mut canvas, &main, ratio, below));
     let last = ratios.unwrap_or(main);
     last.foot(&mut canvas, &figure.x);
-    (canvas.finish(), form.width(), last.area.bottom() + 42.0)
+    canvas.finish(form.width(), last.area.bottom() + 42.0)
 }
 
 fn main_panel(figure: &Figure, area: Area) -> Option<Panel> {
