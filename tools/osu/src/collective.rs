@@ -60,7 +60,7 @@ impl Benchmark for Timed<'_> {
             repetitions,
             &mut self.samples,
         )?;
-        let (least, mean, greatest) = weft_ranks::agree::spread(
+        let spread = weft_ranks::agree::spread(
             self.world,
             timing.seconds * 1e6 / repetitions.iterations as f64,
         )?;
@@ -70,8 +70,8 @@ impl Benchmark for Timed<'_> {
         let tails = agree::tails(self.world, &mut self.samples, self.settings)?;
         Ok(Row {
             size_bytes,
-            value: mean,
-            extremes: Some((least, greatest)),
+            value: spread.mean,
+            extremes: Some((spread.least, spread.greatest)),
             iterations: repetitions.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
             tails,

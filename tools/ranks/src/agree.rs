@@ -15,11 +15,22 @@ pub fn over_ranks(world: &Communicator<'_>, value: f64, operation: Operation) ->
     Ok(f64::from_ne_bytes(bytes))
 }
 
-/// Least, mean and greatest of one value per rank.
+/// One value of each rank, summed up.
+#[derive(Clone, Copy, Debug)]
+pub struct Spread {
+    /// The least of them.
+    pub least: f64,
+    /// Their arithmetic mean.
+    pub mean: f64,
+    /// The greatest of them.
+    pub greatest: f64,
+}
+
+/// How one value differs between ranks; every rank gets the result.
 ///
 /// # Errors
 /// What MPI reports.
-pub fn spread(world: &Communicator<'_>, value: f64) -> Result<(f64, f64, f64)> {
+pub fn spread(world: &Communicator<'_>, value: f64) -> Result<Spread> {
     // The least is the greatest of the negatives: one operation less, which takes tens of
     // milliseconds where ranks wait for their turns.
     let mut ends = [value, -value].map(f64::to_ne_bytes).concat();
@@ -27,5 +38,9 @@ pub fn spread(world: &Communicator<'_>, value: f64) -> Result<(f64, f64, f64)> {
     let end =
         |index: usize| f64::from_ne_bytes(ends[8 * index..][..8].try_into().expect("8 bytes"));
     let mean = over_ranks(world, value, Operation::Sum)? / world.size() as f64;
-    Ok((-end(1), mean, end(0)))
+    Ok(Spread {
+        least: -end(1),
+        mean,
+        greatest: end(0),
+    })
 }

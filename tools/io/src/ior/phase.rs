@@ -275,7 +275,7 @@ impl<'a> Phase<'a> {
             ("transfers", times.move_s.1),
             ("close", times.close_s.1),
         ] {
-            let (_, mean_s, _) = agree::spread(self.group, own_s)?;
+            let mean_s = agree::spread(self.group, own_s)?.mean;
             if (own_s - mean_s).abs() > limit_s {
                 say!(
                     "weft bench ior: WARNING: task {} ended its {what} at {own_s:.2} s, the mean \

@@ -156,16 +156,15 @@ impl Overlapped<'_> {
             let sum = weft_ranks::agree::over_ranks(self.world, seconds, Operation::Sum)?;
             Ok(sum * 1e6 / (iterations * self.world.size()) as f64)
         };
-        let (least, communication, greatest) =
-            weft_ranks::agree::spread(self.world, pure_seconds * 1e6)?;
+        let spread = weft_ranks::agree::spread(self.world, pure_seconds * 1e6)?;
         Ok(Overlap {
             compute: mean(parts.compute - parts.test)?,
             start: mean(parts.start)?,
             test: mean(parts.test)?,
             wait: mean(parts.wait)?,
-            communication,
-            least_communication: least,
-            greatest_communication: greatest,
+            communication: spread.mean,
+            least_communication: spread.least,
+            greatest_communication: spread.greatest,
             percent: 0.0,
         })
     }

@@ -30,12 +30,12 @@ impl Benchmark for MultiLatency<'_> {
             *sample *= 1e6 / 2.0;
         }
         let own = timing.seconds * 1e6 / (2.0 * repetitions.iterations as f64);
-        let (least, mean, greatest) = weft_ranks::agree::spread(&pairs.timed, own)?;
+        let spread = weft_ranks::agree::spread(&pairs.timed, own)?;
         let tails = agree::tails(&pairs.timed, &mut pairs.samples, pairs.settings)?;
         Ok(Row {
             size_bytes,
-            value: mean,
-            extremes: Some((least, greatest)),
+            value: spread.mean,
+            extremes: Some((spread.least, spread.greatest)),
             iterations: repetitions.iterations,
             passed: agree::passed(pairs.world, timing.mismatches, pairs.settings)?,
             tails,
