@@ -20,38 +20,49 @@ const SOLE_OVERALL: usize = 13;
 /// Versions whose forms are followed.
 const VERSIONS: [(Style, &str); 2] = [(Style::Osu7, "7.5"), (Style::Osu5, "5.6.2")];
 
-/// The columns after the overall time: name in the text form, name in JSON, value. The short form
-/// leaves some out.
-fn overlap_columns(overlap: &Overlap, full: bool) -> Vec<(&'static str, &'static str, f64)> {
+/// A column after the overall time of a non-blocking collective.
+#[derive(Clone, Copy)]
+struct OverlapColumn {
+    /// Its name in the text form.
+    title: &'static str,
+    /// Its name in JSON.
+    name: &'static str,
+    value: f64,
+    /// The short form has it, too.
+    is_short: bool,
+}
+
+const fn usual(title: &'static str, name: &'static str, value: f64) -> OverlapColumn {
+    OverlapColumn {
+        title,
+        name,
+        value,
+        is_short: true,
+    }
+}
+
+const fn in_full(title: &'static str, name: &'static str, value: f64) -> OverlapColumn {
+    OverlapColumn {
+        is_short: false,
+        ..usual(title, name, value)
+    }
+}
+
+/// The columns after the overall time, those of the short form alone unless `full`.
+fn overlap_columns(overlap: &Overlap, full: bool) -> impl Iterator<Item = OverlapColumn> + use<> {
+    let (least, greatest) = (overlap.least_communication, overlap.greatest_communication);
     let all = [
-        (true, "Compute(us)", "compute", overlap.compute),
-        (full, "Coll. Init(us)", "start", overlap.start),
-        (full, "MPI_Test(us)", "test", overlap.test),
-        (full, "MPI_Wait(us)", "wait", overlap.wait),
-        (
-            true,
-            "Pure Comm.(us)",
-            "communication",
-            overlap.communication,
-        ),
-        (
-            full,
-            "Min Comm.(us)",
-            "communication_min",
-            overlap.least_communication,
-        ),
-        (
-            full,
-            "Max Comm.(us)",
-            "communication_max",
-            overlap.greatest_communication,
-        ),
-        (true, "Overlap(%)", "overlap_percent", overlap.percent),
+        usual("Compute(us)", "compute", overlap.compute),
+        in_full("Coll. Init(us)", "start", overlap.start),
+        in_full("MPI_Test(us)", "test", overlap.test),
+        in_full("MPI_Wait(us)", "wait", overlap.wait),
+        usual("Pure Comm.(us)", "communication", overlap.communication),
+        in_full("Min Comm.(us)", "communication_min", least),
+        in_full("Max Comm.(us)", "communication_max", greatest),
+        usual("Overlap(%)", "overlap_percent", overlap.percent),
     ];
     all.into_iter()
-        .filter(|(is_shown, ..)| *is_shown)
-        .map(|(_, title, name, value)| (title, name, value))
-        .collect()
+        .filter(move |column| full || column.is_short)
 }
 
 /// Who ran, for the header.
@@ -165,8 +176,8 @@ fn column_names(description: &Description, shown: &Shown) -> String {
         let _ = write!(text, "{:>FIELD$}", "Messages/s");
     }
     if description.is_overlapped() {
-        for (name, ..) in overlap_columns(&Overlap::default(), shown.full) {
-            let _ = write!(text, "{name:>FIELD$}");
+        for column in overlap_columns(&Overlap::default(), shown.full) {
+            let _ = write!(text, "{:>FIELD$}", column.title);
         }
     } else if shown.full {
         let _ = write!(
@@ -202,12 +213,9 @@ pub fn row(description: &Description, shown: &Shown, row: &Row) -> String {
     if let Some(rate) = row.rate.filter(|_| shown.rate) {
         let _ = write!(text, "{rate:>FIELD$.2}");
     }
-    for (_, _, value) in row
-        .overlap
-        .iter()
-        .flat_map(|overlap| overlap_columns(overlap, shown.full))
-    {
-        let _ = write!(text, "{value:>FIELD$.2}");
+    let overlap = row.overlap.iter();
+    for column in overlap.flat_map(|overlap| overlap_columns(overlap, shown.full)) {
+        let _ = write!(text, "{:>FIELD$.2}", column.value);
     }
     if let Some((least, greatest)) = row.extremes.filter(|_| shown.full) {
         let _ = write!(
@@ -257,12 +265,9 @@ fn json_row(description: &Description, shown: &Shown, row: &Row) -> String {
     put("median", row.median.into());
     put("unit", unit(description).into());
     put("iterations", row.iterations.into());
-    for (_, name, value) in row
-        .overlap
-        .iter()
-        .flat_map(|overlap| overlap_columns(overlap, true))
-    {
-        put(name, value.into());
+    let overlap = row.overlap.iter();
+    for column in overlap.flat_map(|overlap| overlap_columns(overlap, true)) {
+        put(column.name, column.value.into());
     }
     if let Some(rate) = row.rate {
         put("messages_per_second", rate.into());
