@@ -207,8 +207,18 @@ fn words(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end or the limit: seconds, its output, and whether it was cut.
-fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), Fault> {
+/// A command that has ended.
+struct Ended {
+    /// How long it took: the limit, if it was cut.
+    seconds: f64,
+    /// What it printed; nothing, if it was cut.
+    said: String,
+    /// It was killed at the limit.
+    is_cut: bool,
+}
+
+/// Runs a command to its end or the limit.
+fn run(command: &mut Command, limit: Duration) -> Result<Ended, Fault> {
     let shown = format!("{command:?}");
     let failed = Fault::system(format!("run {shown}"));
     let output = tempfile::NamedTempFile::new().map_err(&failed)?;
@@ -222,7 +232,11 @@ fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), Fa
                 let seconds = begin.elapsed().as_secs_f64();
                 let said = fs::read_to_string(output.path()).unwrap_or_default();
                 return if status.success() {
-                    Ok((seconds, said, false))
+                    Ok(Ended {
+                        seconds,
+                        said,
+                        is_cut: false,
+                    })
                 } else {
                     Err(Fault::Ended {
                         command: shown,
@@ -233,7 +247,11 @@ fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), Fa
             _ if begin.elapsed() > limit => {
                 let _ = process.kill();
                 let _ = process.wait();
-                return Ok((limit.as_secs_f64(), String::new(), true));
+                return Ok(Ended {
+                    seconds: limit.as_secs_f64(),
+                    said: String::new(),
+                    is_cut: true,
+                });
             }
             _ => thread::sleep(Duration::from_millis(2)),
         }
@@ -242,28 +260,28 @@ fn run(command: &mut Command, limit: Duration) -> Result<(f64, String, bool), Fa
 
 /// Seconds of a command that prints so many lines.
 fn timed(command: &mut Command, limit: Duration, lines: u64) -> Result<Outcome, Fault> {
-    let (figure, said, is_cut) = run(command, limit)?;
-    let count = said.lines().count() as u64;
-    if !is_cut && count != lines {
+    let ended = run(command, limit)?;
+    let count = ended.said.lines().count() as u64;
+    if !ended.is_cut && count != lines {
         return Err(Fault::Printed {
             command: format!("{command:?}"),
             printed: format!("{count} lines of {lines}"),
         });
     }
     Ok(Outcome {
-        figure,
+        figure: ended.seconds,
         asked_bytes: 0,
-        is_cut,
+        is_cut: ended.is_cut,
     })
 }
 
 /// MB/s of a command that moves so many bytes.
 fn rate(command: &mut Command, limit: Duration, bytes: u64) -> Result<Outcome, Fault> {
-    let (seconds, _, is_cut) = run(command, limit)?;
+    let ended = run(command, limit)?;
     Ok(Outcome {
-        figure: bytes as f64 / seconds / 1e6,
+        figure: bytes as f64 / ended.seconds / 1e6,
         asked_bytes: bytes,
-        is_cut,
+        is_cut: ended.is_cut,
     })
 }
 
@@ -275,7 +293,7 @@ fn fio(file: &Path, more: &[&str], limit: Duration) -> Result<Outcome, Fault> {
     );
     command.args(["--runtime=5", "--readonly", "--group_reporting", "--thread"]);
     command.args(["--output-format=json"]).args(more);
-    let (_, said, is_cut) = run(&mut command, limit)?;
+    let Ended { said, is_cut, .. } = run(&mut command, limit)?;
     let begin = said.find('{').unwrap_or(0);
     let value: Value = serde_json::from_str(&said[begin..]).unwrap_or(Value::Null);
     let read = &value["jobs"][0]["read"];
@@ -341,10 +359,10 @@ fn unpack(folder: &Path, limit: Duration) -> Result<Outcome, Fault> {
         "-xf",
         &archive,
     ];
-    let (figure, _, is_cut) = run(&mut words("tar", tar), limit)?;
+    let ended = run(&mut words("tar", tar), limit)?;
     Ok(Outcome {
-        figure,
+        figure: ended.seconds,
         asked_bytes: 0,
-        is_cut,
+        is_cut: ended.is_cut,
     })
 }
