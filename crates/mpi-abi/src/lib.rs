@@ -120,17 +120,12 @@ impl Abi {
         }
     }
 
-    /// `MPI_LOCK_EXCLUSIVE` and `MPI_LOCK_SHARED`.
-    pub const fn lock_kind(self, exclusive: bool) -> c_int {
-        let exclusive_kind = match self {
-            Self::OpenMpi => 1,
-            Self::Mpich => 234,
-            Self::Standard => 301,
-        };
-        if exclusive {
-            exclusive_kind
-        } else {
-            exclusive_kind + 1
+    /// `MPI_LOCK_SHARED`.
+    pub const fn shared_lock(self) -> c_int {
+        match self {
+            Self::OpenMpi => 2,
+            Self::Mpich => 235,
+            Self::Standard => 302,
         }
     }
 

@@ -52,11 +52,12 @@ macro_rules! synchronise {
 }
 
 synchronise! {
-    /// `MPI_Win_lock`, shared or exclusive.
-    lock(rank: i32, exclusive: bool) = "MPI_Win_lock", |window: &Window<'_>, rank, exclusive| {
-        let lock = window.communicator.session.functions.window.lock;
+    /// `MPI_Win_lock`, shared: others may lock the same rank's window at the same time.
+    lock(rank: i32) = "MPI_Win_lock", |window: &Window<'_>, rank| {
+        let session = window.communicator.session;
+        let lock = session.functions.window.lock;
         // SAFETY: a live window; MPI checks the rank.
-        unsafe { lock(window.lock_kind(exclusive), rank, 0, window.handle) }
+        unsafe { lock(session.abi.shared_lock(), rank, 0, window.handle) }
     }, |_| false;
     /// `MPI_Win_unlock`: everything sent to the rank has arrived.
     unlock(rank: i32) = "MPI_Win_unlock", |window: &Window<'_>, rank| {

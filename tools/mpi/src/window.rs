@@ -12,7 +12,6 @@ use crate::communicator::Communicator;
 use crate::error::Result;
 use crate::table::{Handle, Target};
 use crate::window_memory::WindowMemory;
-use std::ffi::c_int;
 use std::ptr::NonNull;
 
 /// How a window comes to its memory.
@@ -189,11 +188,6 @@ impl<'a> Window<'a> {
             unsafe { free(&mut self.group) };
             self.group = 0;
         }
-    }
-
-    /// Lock kind as the interface numbers it.
-    pub(crate) fn lock_kind(&self, exclusive: bool) -> c_int {
-        self.communicator.session.abi.lock_kind(exclusive)
     }
 }
 

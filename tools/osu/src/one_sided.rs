@@ -149,7 +149,7 @@ impl Repeated<'_> {
     /// Before the first iteration: the lock that flushes need is held throughout.
     fn begin(&mut self) -> Result<()> {
         match self.leads() && self.synchronisation.holds_lock() {
-            true => self.window.lock(1, false),
+            true => self.window.lock(1),
             false => Ok(()),
         }
     }

@@ -75,7 +75,7 @@ impl Synchronisation {
             }
             (_, false) => Ok(()),
             (Self::Lock, true) => {
-                window.lock(1, false)?;
+                window.lock(1)?;
                 accesses(window)?;
                 window.unlock(1)
             }
