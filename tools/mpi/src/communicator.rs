@@ -27,14 +27,17 @@ impl<'session> Communicator<'session> {
     /// # Errors
     /// `Call` when MPI refuses.
     pub fn world(session: &'session Session) -> Result<Self> {
-        Self::of_handle(session, session.world, false)
+        Self::of_handle(session, session.world)
     }
 
-    pub(crate) fn of_handle(
-        session: &'session Session,
-        handle: Handle,
-        owned: bool,
-    ) -> Result<Self> {
+    /// A communicator that this process has made: it is freed when this is dropped.
+    pub(crate) fn made(session: &'session Session, handle: Handle) -> Result<Self> {
+        let mut made = Self::of_handle(session, handle)?;
+        made.owned = true;
+        Ok(made)
+    }
+
+    fn of_handle(session: &'session Session, handle: Handle) -> Result<Self> {
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
         let environment = &session.functions.environment;
         // SAFETY: the handle is a communicator of this library and `rank` is writable.
@@ -50,7 +53,7 @@ impl<'session> Communicator<'session> {
             handle,
             rank: rank as usize,
             size: size as usize,
-            owned,
+            owned: false,
             degrees: None,
         })
     }
@@ -140,7 +143,7 @@ impl<'session> Communicator<'session> {
             (self.session.functions.environment.split)(self.handle, colour, key, &mut handle)
         };
         self.session.check("MPI_Comm_split", code)?;
-        Communicator::of_handle(self.session, handle, true)
+        Communicator::made(self.session, handle)
     }
 
     #[inline]

@@ -38,7 +38,7 @@ pub fn graph<'session>(
         )
     };
     session.check("MPI_Dist_graph_create_adjacent", code)?;
-    let mut graph = Communicator::of_handle(session, handle, true)?;
+    let mut graph = Communicator::made(session, handle)?;
     graph.degrees = Some((sources.len(), targets.len()));
     Ok(graph)
 }
