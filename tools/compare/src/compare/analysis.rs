@@ -4,7 +4,7 @@
 //! Called by compare when measuring is over; read by ratio, table, goals, thresholds, files and
 //! pages. selection decides which runs count.
 
-use super::configuration::{Configuration, Workload};
+use super::configuration::{Configuration, Side, Workload};
 use super::record::Record;
 use super::selection::{Counted, Selection, Series};
 use std::collections::BTreeMap;
@@ -126,15 +126,15 @@ impl<'a> Analysis<'a> {
         })
     }
 
-    /// Weft as `weft run` sets it up under each MPI, or all that it is compared with.
-    pub fn side(&self, workload: &Workload, ours: bool) -> impl Iterator<Item = &'a Configuration> {
+    /// The configurations of one side that ran a workload.
+    pub fn on(&self, side: Side, workload: &Workload) -> impl Iterator<Item = &'a Configuration> {
         let all = self.record.configurations(workload).into_iter();
-        all.filter(move |one| if ours { one.is_ours() } else { one.is_rival() })
+        all.filter(move |one| side.has(one))
     }
 
     /// Figures of one side at a size.
-    pub fn figures_of(&self, workload: &Workload, ours: bool, size: usize) -> Vec<&Figures> {
-        self.side(workload, ours)
+    pub fn figures_of(&self, side: Side, workload: &Workload, size: usize) -> Vec<&Figures> {
+        self.on(side, workload)
             .filter_map(|configuration| self.figures(workload, configuration, size))
             .collect()
     }

@@ -44,6 +44,25 @@ pub struct Configuration {
     pub transport: String,
 }
 
+/// Those whose best figures are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Weft as `weft run` sets it up, under each MPI.
+    Ours,
+    /// All that it is compared with.
+    Rivals,
+}
+
+impl Side {
+    /// Whether a configuration belongs to it; some belong to none.
+    pub fn has(self, configuration: &Configuration) -> bool {
+        match self {
+            Self::Ours => configuration.is_ours(),
+            Self::Rivals => configuration.is_rival(),
+        }
+    }
+}
+
 impl Configuration {
     /// Of an MPI and a transport with its variant.
     pub fn new(mpi: &str, transport: &str) -> Self {

@@ -9,7 +9,7 @@
 
 use super::analysis::Analysis;
 use super::analysis::Figures;
-use super::configuration::{Configuration, Workload};
+use super::configuration::{Configuration, Side, Workload};
 use super::ratio::{Ratio, Ratios};
 use super::record::{Turn, better};
 use serde::Serialize;
@@ -203,8 +203,8 @@ pub fn goal_of_mean(workload: &Workload) -> Option<f64> {
 fn against_best(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
     let of_size = |size| {
         let ratio = analysis.best_to_best(workload, size)?;
-        let ours = analysis.leader(workload, true, size)?;
-        let theirs = analysis.leader(workload, false, size)?;
+        let ours = analysis.leader(Side::Ours, workload, size)?;
+        let theirs = analysis.leader(Side::Rivals, workload, size)?;
         Some(Check {
             against: workload.place.best().to_owned(),
             size_bytes: Some(size),
@@ -286,7 +286,7 @@ fn limit(
     size: usize,
     limit_ns: &dyn Fn(Speed) -> Option<f64>,
 ) -> Option<(String, Ratio)> {
-    let leader = analysis.leader(workload, true, size)?;
+    let leader = analysis.leader(Side::Ours, workload, size)?;
     let figures = analysis.figures(workload, leader, size)?;
     let beside = |turn: &&Turn| {
         turn.workload == *workload && turn.configuration == *leader && turn.failure.is_none()

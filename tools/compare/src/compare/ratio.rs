@@ -9,7 +9,7 @@
 //! same rounds, so that dividing them gives about the ratio.
 
 use super::analysis::{Analysis, Figures, for_each};
-use super::configuration::{AGAIN, Configuration, Workload};
+use super::configuration::{AGAIN, Configuration, Side, Workload};
 use super::record::better;
 use serde::Serialize;
 use weft_statistics::interval::{self, Column, Interval};
@@ -155,9 +155,9 @@ impl Analysis<'_> {
             })
     }
 
-    /// The best of Weft as `weft run` sets it up, or of all rivals, in each round.
-    fn best(&self, workload: &Workload, ours: bool, size: usize) -> Figures {
-        let all = self.figures_of(workload, ours, size);
+    /// The best of one side in each round.
+    fn best(&self, side: Side, workload: &Workload, size: usize) -> Figures {
+        let all = self.figures_of(side, workload, size);
         let better = better(&workload.benchmark);
         let of = |column: fn(&Figures) -> &Column| {
             let columns: Vec<&Column> = all.iter().map(|figures| column(figures)).collect();
@@ -172,8 +172,8 @@ impl Analysis<'_> {
 
     /// The best of Weft over the best of all rivals, over all MPIs.
     pub fn best_to_best(&self, workload: &Workload, size: usize) -> Option<Ratio> {
-        let side = |ours| self.best(workload, ours, size);
-        Ratio::of(&side(true), &side(false))
+        let best = |side| self.best(side, workload, size);
+        Ratio::of(&best(Side::Ours), &best(Side::Rivals))
     }
 
     /// A configuration over the best of all rivals.
@@ -184,7 +184,7 @@ impl Analysis<'_> {
         size: usize,
     ) -> Option<Ratio> {
         let ours = self.figures(workload, configuration, size)?;
-        Ratio::of(ours, &self.best(workload, false, size))
+        Ratio::of(ours, &self.best(Side::Rivals, workload, size))
     }
 
     /// Geometric mean of [`Self::best_to_best`] over the sizes where both have figures.
@@ -194,11 +194,11 @@ impl Analysis<'_> {
             let sides: Vec<_> = all_sizes
                 .into_iter()
                 .map(|size| {
-                    let side = |ours| {
-                        let list = self.figures_of(workload, ours, size);
+                    let columns = |side| {
+                        let list = self.figures_of(side, workload, size);
                         list.into_iter().map(column).collect::<Vec<_>>()
                     };
-                    (side(true), side(false))
+                    (columns(Side::Ours), columns(Side::Rivals))
                 })
                 .filter(|(ours, theirs)| !ours.is_empty() && !theirs.is_empty())
                 .collect();
@@ -210,10 +210,10 @@ impl Analysis<'_> {
         })
     }
 
-    /// Who is best at a size among Weft's or among the rivals.
-    pub fn leader(&self, workload: &Workload, ours: bool, size: usize) -> Option<&Configuration> {
+    /// Who is best at a size on one side.
+    pub fn leader(&self, side: Side, workload: &Workload, size: usize) -> Option<&Configuration> {
         let better = better(&workload.benchmark);
-        let with_median = self.side(workload, ours).filter_map(|configuration| {
+        let with_median = self.on(side, workload).filter_map(|configuration| {
             let own = self.figures(workload, configuration, size)?;
             Some((configuration, Middle::of(&own.medians, &own.means).median))
         });

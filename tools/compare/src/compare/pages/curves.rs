@@ -5,7 +5,7 @@
 
 use crate::compare::analysis::Analysis;
 use crate::compare::arguments::Baseline;
-use crate::compare::configuration::{Configuration, Workload};
+use crate::compare::configuration::{Configuration, Side, Workload};
 use crate::compare::goals;
 use crate::compare::ratio::Ratio as RatioOf;
 use crate::compare::record::{better, quantity, unit};
@@ -23,11 +23,11 @@ pub fn best(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
     if sizes.len() <= 1 {
         return bars(analysis, workload);
     }
-    let leader = |ours: bool| -> Vec<Point> {
+    let leader = |side: Side| -> Vec<Point> {
         sizes
             .iter()
             .filter_map(|size| {
-                let configuration = analysis.leader(workload, ours, *size)?;
+                let configuration = analysis.leader(side, workload, *size)?;
                 point(analysis, workload, configuration, *size)
             })
             .collect()
@@ -46,12 +46,12 @@ pub fn best(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
     series.push(Series {
         name: workload.place.best().into(),
         role: Role::Peer,
-        points: leader(false),
+        points: leader(Side::Rivals),
     });
     series.push(Series {
         name: "Weft, best MPI".into(),
         role: Role::Ours,
-        points: leader(true),
+        points: leader(Side::Ours),
     });
     let ratios = sizes
         .iter()

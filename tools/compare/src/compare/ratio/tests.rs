@@ -30,7 +30,7 @@ fn best_is_the_least_latency_and_the_greatest_bandwidth() {
         let mean = analysis.mean_to_best(&workload).expect("both sides");
         assert!((mean.of_medians.value - expected).abs() < 1e-9);
         assert!((mean.of_means.value - expected).abs() < 1e-9);
-        let best = analysis.leader(&workload, false, 8).expect("others");
+        let best = analysis.leader(Side::Rivals, &workload, 8).expect("others");
         assert_eq!(best, &configuration("openmpi", "native"));
     }
 }
@@ -45,9 +45,9 @@ fn plain_and_repeated_configurations_are_no_side_of_the_best() {
         record.turns.extend(turns);
     }
     let analysis = Analysis::of(&record);
-    let best = |ours| analysis.leader(&workload("latency"), ours, 8).cloned();
-    assert_eq!(best(true), Some(configuration("mpich", "weft")));
-    assert_eq!(best(false), Some(configuration("openmpi", "native")));
+    let best = |side| analysis.leader(side, &workload("latency"), 8).cloned();
+    assert_eq!(best(Side::Ours), Some(configuration("mpich", "weft")));
+    assert_eq!(best(Side::Rivals), Some(configuration("openmpi", "native")));
 }
 
 #[test]
