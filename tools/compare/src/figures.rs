@@ -21,6 +21,7 @@ pub mod hosts;
 pub mod kernel;
 pub mod list;
 pub mod measured;
+pub mod printed;
 pub mod settings;
 pub mod simulated;
 pub mod whole_program;

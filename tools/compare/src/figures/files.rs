@@ -7,11 +7,12 @@
 
 use super::definition::Definition;
 use super::measured::order;
+use super::printed;
 use super::settings::Settings;
 use crate::error::Error;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use weft_chart::axis::Scale;
 use weft_chart::figure::{Axis, Figure, Point, Role, Series, Shape};
 use weft_statistics::Summary;
@@ -87,15 +88,7 @@ fn one(weft: &Path, words: &[String], place: &Path) -> Result<Speeds, Error> {
             command.arg(word);
         }
     }
-    let output = command
-        .current_dir(place)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(Error::start(weft.display().to_string()))?;
-    if !output.status.success() {
-        return Err(Error::failed(output.status, &output.stderr));
-    }
-    speeds(&String::from_utf8_lossy(&output.stdout))
+    speeds(&printed::by(command.current_dir(place))?)
 }
 
 fn speeds(text: &str) -> Result<Speeds, Error> {

@@ -4,10 +4,11 @@
 //! Called by figures; starts `weft sim --json` and draws as bars when the last message arrived.
 
 use super::definition::{Definition, Simulated};
+use super::printed;
 use crate::error::Error;
 use serde::Deserialize;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use weft_chart::axis::Scale;
 use weft_chart::figure::{Axis, Figure, Point, Role, Series, Shape};
 
@@ -44,16 +45,9 @@ pub fn figure(
     if quick {
         words.extend(["--hosts", "33", "--bytes", "200000"]);
     }
-    let output = Command::new(weft)
-        .args(&words)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(Error::start(weft.display().to_string()))?;
-    if !output.status.success() {
-        return Err(Error::failed(output.status, &output.stderr).about("weft sim"));
-    }
-    let report: Report =
-        serde_json::from_slice(&output.stdout).map_err(Error::printed("weft sim"))?;
+    let json = printed::by(Command::new(weft).args(&words));
+    let json = json.map_err(|error| error.about("weft sim"))?;
+    let report: Report = serde_json::from_str(&json).map_err(Error::printed("weft sim"))?;
     Ok(Figure {
         commands: vec![format!("weft {}", words.join(" "))],
         ..filled(definition, &report)

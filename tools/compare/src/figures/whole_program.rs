@@ -6,11 +6,12 @@
 //! and checks that the results agree.
 
 use super::definition::{Definition, Variant, Whole};
+use super::printed;
 use super::settings::Settings;
 use crate::error::Error;
 use serde_json::Value;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use weft_chart::axis::Scale;
 use weft_chart::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
 use weft_statistics::Summary;
@@ -31,15 +32,7 @@ pub fn figure(
     weft: &Path,
 ) -> Result<Figure, Error> {
     let words = words(settings, whole);
-    let output = Command::new(weft)
-        .args(&words)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(Error::start(weft.display().to_string()))?;
-    if !output.status.success() {
-        return Err(Error::failed(output.status, &output.stderr));
-    }
-    let rows = parse(&String::from_utf8_lossy(&output.stdout))?;
+    let rows = parse(&printed::by(Command::new(weft).args(&words))?)?;
     let figure = filled(definition, whole, &rows)?;
     let command = words.iter().map(|word| quoted(word)).collect::<Vec<_>>();
     Ok(Figure {
