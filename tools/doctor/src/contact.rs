@@ -68,6 +68,16 @@ fn address(chosen: IpAddr, all: &[InterfaceAddress], kind_of: fn(&str) -> Option
     Check::ok("address", value, why)
 }
 
+/// An interface of this name and address, for tests; `lo` is the loopback.
+#[cfg(test)]
+pub(crate) fn entry(name: &str, address: &str) -> InterfaceAddress {
+    InterfaceAddress {
+        name: name.into(),
+        address: address.parse().unwrap(),
+        is_loopback: name == "lo",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,14 +88,6 @@ mod tests {
         let refused = judge(check(), Some(io::Error::other("refused")));
         refused.assert_wrong(Status::Fail, "FI_WEFT_IFACE");
         assert!(refused.value.ends_with("bound there: refused"));
-    }
-
-    fn entry(name: &str, address: &str) -> InterfaceAddress {
-        InterfaceAddress {
-            name: name.into(),
-            address: address.parse().unwrap(),
-            is_loopback: name == "lo",
-        }
     }
 
     #[test]

@@ -346,17 +346,14 @@ fn machine(tree: &Tree) -> Vec<Fact> {
 mod tests {
     use super::*;
 
-    const PLAIN: Look = Look {
-        explain: false,
-        colour: false,
-        columns: None,
-    };
-
     #[test]
     fn lines_keep_within_their_columns_but_for_a_long_path() {
         let info = Info::gather(&Tree::of_this_machine(), None, &[]);
         for (columns, most) in [(None, 100), (Some(300), 100), (Some(72), 72)] {
-            let text = info.text(Look { columns, ..PLAIN });
+            let text = info.text(Look {
+                columns,
+                ..Look::PLAIN
+            });
             for line in text.lines().filter(|line| !line.contains('/')) {
                 assert!(line.chars().count() <= most, "{most}: {line}");
             }
@@ -384,7 +381,7 @@ mod tests {
     fn a_set_parameter_shows_its_value_and_an_unset_one_its_default() {
         let environment = [("FI_WEFT_INJECT_SIZE".into(), "128".into())];
         let info = Info::gather(&Tree::of_this_machine(), None, &environment);
-        let text = info.text(PLAIN);
+        let text = info.text(Look::PLAIN);
         let line = |name: &str| {
             text.lines()
                 .find(|line| line.trim_start().starts_with(name))

@@ -366,14 +366,7 @@ fn receive(socket: &UdpSocket, most: usize, bytes: usize) -> io::Result<Got> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn entry(name: &str, address: &str) -> InterfaceAddress {
-        InterfaceAddress {
-            name: name.into(),
-            address: address.parse().unwrap(),
-            is_loopback: name == "lo",
-        }
-    }
+    use crate::contact::entry;
 
     #[test]
     fn each_address_that_swallows_datagrams_is_named() {

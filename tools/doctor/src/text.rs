@@ -55,6 +55,14 @@ pub struct Look {
 }
 
 impl Look {
+    /// Text alone, as scripts get it.
+    #[cfg(test)]
+    pub(crate) const PLAIN: Self = Self {
+        explain: false,
+        colour: false,
+        columns: None,
+    };
+
     /// For standard output as it is.
     #[must_use]
     pub fn of_stdout(explain: bool) -> Self {
@@ -174,12 +182,6 @@ mod tests {
     use super::*;
     use crate::check::Check;
 
-    const PLAIN: Look = Look {
-        explain: false,
-        colour: false,
-        columns: None,
-    };
-
     fn found() -> Examination {
         Examination::of(vec![
             Check::ok("clock", "tsc", "cheap clock"),
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn good_checks_take_one_line_and_others_say_what_to_do() {
-        let text = examination(&found(), PLAIN);
+        let text = examination(&found(), Look::PLAIN);
         let expected = "\
 ok         clock      tsc
 warn       long name  bad
@@ -207,12 +209,12 @@ not tried  hosts      none named
         assert!(!text.contains('\x1b'));
         let explain = Look {
             explain: true,
-            ..PLAIN
+            ..Look::PLAIN
         };
         assert!(examination(&found(), explain).contains("why   cheap clock"));
         let colour = Look {
             colour: true,
-            ..PLAIN
+            ..Look::PLAIN
         };
         assert!(examination(&found(), colour).contains("\x1b[33mwarn     \x1b[0m"));
     }
@@ -225,7 +227,7 @@ not tried  hosts      none named
         let found = Examination::of(vec![check]);
         let narrow = Look {
             columns: Some(60),
-            ..PLAIN
+            ..Look::PLAIN
         };
         let text = examination(&found, narrow);
         for line in text.lines() {
@@ -236,12 +238,12 @@ not tried  hosts      none named
         // Below its value and its advice the text goes on where it began.
         assert!(text.contains(&format!("\n{:22}word", "")), "{text}");
         assert!(text.contains(&format!("\n{:28}word", "")), "{text}");
-        assert_eq!(examination(&found, PLAIN).lines().count(), 5);
+        assert_eq!(examination(&found, Look::PLAIN).lines().count(), 5);
         let tiny = Look {
             columns: Some(8),
-            ..PLAIN
+            ..Look::PLAIN
         };
-        assert_eq!(examination(&found, tiny), examination(&found, PLAIN));
+        assert_eq!(examination(&found, tiny), examination(&found, Look::PLAIN));
     }
 
     #[test]
@@ -250,7 +252,10 @@ not tried  hosts      none named
             vec!["a".to_owned(), "long".to_owned()],
             vec!["bbb".to_owned(), "x".to_owned()],
         ];
-        assert_eq!(table("head", &rows, PLAIN), "head\n  a    long\n  bbb  x\n");
+        assert_eq!(
+            table("head", &rows, Look::PLAIN),
+            "head\n  a    long\n  bbb  x\n"
+        );
     }
 
     #[test]
@@ -262,7 +267,7 @@ not tried  hosts      none named
         ];
         let narrow = Look {
             columns: Some(28),
-            ..PLAIN
+            ..Look::PLAIN
         };
         assert_eq!(
             table("head", &rows, narrow),
@@ -271,9 +276,9 @@ not tried  hosts      none named
         );
         let wide = Look {
             columns: Some(300),
-            ..PLAIN
+            ..Look::PLAIN
         };
-        assert_eq!(PLAIN.for_tables().columns, Some(TABLE_COLUMNS));
+        assert_eq!(Look::PLAIN.for_tables().columns, Some(TABLE_COLUMNS));
         assert_eq!(wide.for_tables().columns, Some(TABLE_COLUMNS));
         assert_eq!(narrow.for_tables().columns, Some(28));
     }
