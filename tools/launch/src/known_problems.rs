@@ -54,19 +54,12 @@ mod tests {
             origin: String::new(),
         };
         let shape = |matched_receives, spread| Shape {
-            ranks: 2,
-            cores: 2,
             spread,
-            bound: true,
-            label: false,
-            root: false,
-            provider_folder: None,
-            shared_core_rules: None,
             calls: Calls {
                 matched_receives,
                 ..Calls::default()
             },
-            own_command: None,
+            ..Shape::on_two_cores(2)
         };
         let open_mpi = mpi(Family::OpenMpi);
         let here = of(&open_mpi, &Transport::Weft, &shape(true, false)).unwrap();

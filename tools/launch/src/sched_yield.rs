@@ -56,7 +56,6 @@ pub fn leave_out(libraries: &mut Vec<Library>, rank: &RankArguments, shape: &Sha
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use std::path::Path;
 
     fn asked(yielding: Yield, plain: bool) -> RankArguments {
@@ -69,16 +68,9 @@ mod tests {
 
     fn shape(ranks: u32, cores: u32) -> Shape {
         Shape {
-            ranks,
             cores,
-            spread: false,
             bound: false,
-            label: false,
-            root: false,
-            provider_folder: None,
-            shared_core_rules: None,
-            calls: Calls::default(),
-            own_command: None,
+            ..Shape::on_two_cores(ranks)
         }
     }
 

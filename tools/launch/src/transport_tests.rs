@@ -5,7 +5,6 @@
 //! docs/report.md lists the differences that are permitted; this is the list that is held.
 
 use super::*;
-use crate::calls::Calls;
 use crate::environment::Environment;
 use std::collections::BTreeSet;
 
@@ -47,16 +46,9 @@ fn installation(family: Family, major: u32) -> Installation {
 
 fn shape(ranks: u32, spread: bool) -> Shape {
     Shape {
-        ranks,
-        cores: 2,
         spread,
-        bound: ranks <= 2,
-        label: false,
-        root: true,
-        provider_folder: Some("/w".into()),
         shared_core_rules: Some("/w/openmpi-shared-cores.rules".into()),
-        calls: Calls::default(),
-        own_command: None,
+        ..Shape::on_two_cores(ranks)
     }
 }
 

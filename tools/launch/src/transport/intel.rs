@@ -112,7 +112,6 @@ fn prefix_of(library: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::family::{Family, Version};
 
     fn intel(folder: &Path, fabric: &str) -> Installation {
@@ -136,16 +135,8 @@ mod tests {
 
     fn shape(ranks: u32) -> Shape {
         Shape {
-            ranks,
-            cores: 2,
-            spread: false,
-            bound: ranks <= 2,
             label: true,
-            root: true,
-            provider_folder: Some("/w".into()),
-            shared_core_rules: None,
-            calls: Calls::default(),
-            own_command: None,
+            ..Shape::on_two_cores(ranks)
         }
     }
 

@@ -96,6 +96,25 @@ pub struct Shape {
     pub own_command: Option<PathBuf>,
 }
 
+#[cfg(test)]
+impl Shape {
+    /// So many ranks on a machine of two cores, for tests: bound where each has a core.
+    pub(crate) fn on_two_cores(ranks: u32) -> Self {
+        Self {
+            ranks,
+            cores: 2,
+            spread: false,
+            bound: ranks <= 2,
+            label: false,
+            root: true,
+            provider_folder: Some("/w".into()),
+            shared_core_rules: None,
+            calls: Calls::default(),
+            own_command: None,
+        }
+    }
+}
+
 impl Shape {
     /// Whether ranks must share cores, so that one that polls takes the core from the one it waits
     /// for.

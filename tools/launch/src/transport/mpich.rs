@@ -71,7 +71,6 @@ fn bind(settings: &mut Settings, shape: &Shape) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::Calls;
     use crate::family::{Family, Version};
     use std::ffi::OsStr;
 
@@ -90,28 +89,17 @@ mod tests {
         }
     }
 
-    fn shape(ranks: u32) -> Shape {
-        Shape {
-            ranks,
-            cores: 2,
-            spread: false,
-            bound: ranks <= 2,
-            label: false,
-            root: true,
-            provider_folder: Some("/w".into()),
-            shared_core_rules: None,
-            calls: Calls::default(),
-            own_command: None,
-        }
-    }
-
     fn value<'a>(settings: &'a Settings, name: &str) -> Option<&'a OsStr> {
         settings.value(name).map(std::ffi::OsString::as_os_str)
     }
 
     #[test]
     fn weft_takes_the_ofi_module_and_turns_own_shared_memory_off() {
-        let found = settings(&mpich(&["ucx", "ofi"]), &Transport::Weft, &shape(2));
+        let found = settings(
+            &mpich(&["ucx", "ofi"]),
+            &Transport::Weft,
+            &Shape::on_two_cores(2),
+        );
         assert_eq!(
             value(&found, "MPIR_CVAR_CH4_NETMOD"),
             Some(OsStr::new("ofi"))
@@ -122,7 +110,11 @@ mod tests {
 
     #[test]
     fn native_keeps_own_shared_memory_whatever_the_user_had_set() {
-        let found = settings(&mpich(&["ucx", "ofi"]), &Transport::Native, &shape(2));
+        let found = settings(
+            &mpich(&["ucx", "ofi"]),
+            &Transport::Native,
+            &Shape::on_two_cores(2),
+        );
         assert_eq!(value(&found, "MPIR_CVAR_NOLOCAL"), Some(OsStr::new("0")));
         assert!(
             found
@@ -136,7 +128,7 @@ mod tests {
 
     #[test]
     fn tcp_without_ofi_goes_through_ucx() {
-        let found = settings(&mpich(&["ucx"]), &Transport::Tcp, &shape(3));
+        let found = settings(&mpich(&["ucx"]), &Transport::Tcp, &Shape::on_two_cores(3));
         assert_eq!(value(&found, "UCX_TLS"), Some(OsStr::new("tcp,self")));
         assert_eq!(value(&found, "FI_PROVIDER"), None);
         assert!(found.arguments.is_empty(), "{found:?}");
@@ -148,7 +140,7 @@ mod tests {
             let bound = Shape {
                 own_command: Some("/w/bin/weft".into()),
                 spread,
-                ..shape(2)
+                ..Shape::on_two_cores(2)
             };
             let found = settings(&mpich(&["ofi"]), &Transport::Weft, &bound);
             assert!(found.arguments.is_empty(), "{found:?}");
@@ -161,14 +153,18 @@ mod tests {
                     .any(|name| name == "HYDRA_BINDING")
             );
         }
-        let found = settings(&mpich(&["ofi"]), &Transport::Weft, &shape(2));
+        let found = settings(&mpich(&["ofi"]), &Transport::Weft, &Shape::on_two_cores(2));
         assert_eq!(found.arguments, ["-bind-to", "core", "-map-by", "core"]);
         assert!(found.before_program.is_empty());
     }
 
     #[test]
     fn another_provider_is_used_without_wefts_folder() {
-        let found = settings(&mpich(&["ofi"]), &Transport::Ofi("sm2".into()), &shape(2));
+        let found = settings(
+            &mpich(&["ofi"]),
+            &Transport::Ofi("sm2".into()),
+            &Shape::on_two_cores(2),
+        );
         assert_eq!(value(&found, "FI_PROVIDER"), Some(OsStr::new("sm2")));
         assert_eq!(value(&found, "FI_PROVIDER_PATH"), None);
         assert!(

@@ -194,16 +194,10 @@ mod tests {
 
     fn shape(ranks: u32) -> Shape {
         Shape {
-            ranks,
-            cores: 2,
-            spread: false,
-            bound: ranks <= 2,
             label: true,
-            root: true,
             provider_folder: Some("/w/lib/weft".into()),
             shared_core_rules: Some("/w/lib/weft/openmpi-shared-cores.rules".into()),
-            calls: Calls::default(),
-            own_command: None,
+            ..Shape::on_two_cores(ranks)
         }
     }
 
