@@ -11,8 +11,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use object::read::elf::{Dyn, ElfFile64, FileHeader};
-use object::read::{Object, ObjectSection, ObjectSymbol, ReadCache};
+use object::read::elf::{Dyn, ElfFile64, FileHeader, SectionTable};
+use object::read::{Object, ObjectSection, ObjectSymbol, ReadCache, SectionIndex, StringTable};
 use object::{Endianness, elf};
 
 /// The dynamic section of one file. All lists are in file order.
@@ -45,6 +45,38 @@ fn with_elf<T>(
     work(&parsed, &cache).map_err(bad)
 }
 
+/// The sections of an open file, and what is needed to read them.
+struct Sections<'data> {
+    table: SectionTable<'data, elf::FileHeader64<Endianness>, &'data ReadCache<File>>,
+    endian: Endianness,
+    cache: &'data ReadCache<File>,
+}
+
+impl<'data> Sections<'data> {
+    /// The names that a section refers to by their offsets.
+    fn strings(
+        &self,
+        link: SectionIndex,
+    ) -> Result<StringTable<'data, &'data ReadCache<File>>, object::Error> {
+        self.table.strings(self.endian, self.cache, link)
+    }
+}
+
+fn with_sections<T>(
+    path: &Path,
+    work: impl FnOnce(&Sections<'_>) -> Result<T, object::Error>,
+) -> io::Result<T> {
+    with_elf(path, |parsed, cache| {
+        let endian = parsed.endian();
+        let table = parsed.elf_header().sections(endian, cache)?;
+        work(&Sections {
+            table,
+            endian,
+            cache,
+        })
+    })
+}
+
 /// Whether `path` starts with the ELF magic number. A file that cannot be read is not ELF.
 #[must_use]
 pub fn is_elf(path: &Path) -> bool {
@@ -61,13 +93,12 @@ pub fn is_elf(path: &Path) -> bool {
 /// # Errors
 /// When the file cannot be read or is no 64-bit ELF file.
 pub fn dynamic(path: &Path) -> io::Result<Dynamic> {
-    with_elf(path, |parsed, cache| {
-        let endian = parsed.endian();
-        let sections = parsed.elf_header().sections(endian, cache)?;
-        let Some((entries, link)) = sections.dynamic(endian, cache)? else {
+    with_sections(path, |sections| {
+        let endian = sections.endian;
+        let Some((entries, link)) = sections.table.dynamic(endian, sections.cache)? else {
             return Ok(Dynamic::default());
         };
-        let strings = sections.strings(endian, cache, link)?;
+        let strings = sections.strings(link)?;
         let mut found = Dynamic::default();
         for entry in entries {
             let tag = entry.d_tag(endian);
@@ -150,14 +181,14 @@ fn dynamic_symbols(
 /// # Errors
 /// As `dynamic`.
 pub fn versions_needed(path: &Path, soname: &str) -> io::Result<Vec<String>> {
-    with_elf(path, |parsed, cache| {
-        let endian = parsed.endian();
-        let sections = parsed.elf_header().sections(endian, cache)?;
+    with_sections(path, |sections| {
+        let endian = sections.endian;
         let mut found = Vec::new();
-        let Some((mut libraries, link)) = sections.gnu_verneed(endian, cache)? else {
+        let needed = sections.table.gnu_verneed(endian, sections.cache)?;
+        let Some((mut libraries, link)) = needed else {
             return Ok(found);
         };
-        let strings = sections.strings(endian, cache, link)?;
+        let strings = sections.strings(link)?;
         while let Some((library, mut versions)) = libraries.next()? {
             if library.file(endian, strings)? != soname.as_bytes() {
                 continue;
@@ -175,14 +206,14 @@ pub fn versions_needed(path: &Path, soname: &str) -> io::Result<Vec<String>> {
 /// # Errors
 /// As `dynamic`.
 pub fn versions_defined(path: &Path) -> io::Result<Vec<String>> {
-    with_elf(path, |parsed, cache| {
-        let endian = parsed.endian();
-        let sections = parsed.elf_header().sections(endian, cache)?;
+    with_sections(path, |sections| {
+        let endian = sections.endian;
         let mut found = Vec::new();
-        let Some((mut versions, link)) = sections.gnu_verdef(endian, cache)? else {
+        let defined = sections.table.gnu_verdef(endian, sections.cache)?;
+        let Some((mut versions, link)) = defined else {
             return Ok(found);
         };
-        let strings = sections.strings(endian, cache, link)?;
+        let strings = sections.strings(link)?;
         while let Some((_, mut names)) = versions.next()? {
             if let Some(name) = names.next()? {
                 found.push(String::from_utf8_lossy(name.name(endian, strings)?).into_owned());
