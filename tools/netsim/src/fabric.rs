@@ -399,16 +399,20 @@ mod tests {
         Content::Tcp(Segment::default())
     }
 
-    #[test]
-    fn a_single_packet_takes_the_crossing_time() {
-        let mut fabric = fabric();
-        let tuple = FiveTuple {
-            source: 0,
-            target: 15,
+    fn datagrams(source: u32, target: u32) -> FiveTuple {
+        FiveTuple {
+            source,
+            target,
             source_port: 1,
             target_port: 2,
             protocol: 17,
-        };
+        }
+    }
+
+    #[test]
+    fn a_single_packet_takes_the_crossing_time() {
+        let mut fabric = fabric();
+        let tuple = datagrams(0, 15);
         let (name, mut step) = fabric.send(0, &tuple, 1434, segment());
         loop {
             match step {
@@ -428,13 +432,7 @@ mod tests {
         let mut dropped = 0;
         for source in [1, 2, 3] {
             for _ in 0..40 {
-                let tuple = FiveTuple {
-                    source,
-                    target: 0,
-                    source_port: 1,
-                    target_port: 2,
-                    protocol: 17,
-                };
+                let tuple = datagrams(source, 0);
                 let (name, _) = fabric.send(0, &tuple, 1434, segment());
                 dropped += u64::from(fabric.advance(1000, name) == Step::Dropped);
             }
@@ -445,13 +443,7 @@ mod tests {
         for spine in 0..fabric.topology().spine_count() {
             fabric.break_spine(spine, 5);
         }
-        let tuple = FiveTuple {
-            source: 0,
-            target: 15,
-            source_port: 1,
-            target_port: 2,
-            protocol: 17,
-        };
+        let tuple = datagrams(0, 15);
         let (name, _) = fabric.send(10, &tuple, 100, segment());
         assert_eq!(fabric.advance(20, name), Step::Dropped);
         assert_eq!(fabric.tally().broken_count, 1);

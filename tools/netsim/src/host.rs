@@ -85,6 +85,12 @@ impl Desk {
         }
     }
 
+    /// A message that came in one piece, of so many bytes.
+    fn take_whole(&mut self, index: u32, bytes: u64) {
+        self.progress[index as usize].add(0, bytes);
+        self.finish(index);
+    }
+
     fn finish(&mut self, index: u32) {
         let progress = &mut self.progress[index as usize];
         assert_eq!(progress.done_ns, 0, "message {index} was completed twice");
@@ -298,16 +304,14 @@ impl SrdHost {
             waited_ns: Nanos(desk.waited_ns),
             ecn,
         };
-        let machine = &mut self.machine;
-        match machine.handle_datagram(Instant(desk.now_ns), origin, datagram) {
+        let now_ns = Instant(desk.now_ns);
+        match self.machine.handle_datagram(now_ns, origin, datagram) {
             Arrival::Nothing => {}
             Arrival::Message {
                 message, payload, ..
             } => {
-                let index = message.tag.unwrap_or(0) as u32;
                 self.taken_bytes += payload.len() as u64;
-                desk.progress[index as usize].add(0, payload.len() as u64);
-                desk.finish(index);
+                desk.take_whole(message.tag.unwrap_or(0) as u32, payload.len() as u64);
             }
             Arrival::Begun {
                 remote,
@@ -316,11 +320,9 @@ impl SrdHost {
                 ..
             } => {
                 let landing = segment.message.tag.unwrap_or(0);
-                let now_ns = Instant(desk.now_ns);
                 self.taken_bytes += payload.len() as u64;
-                machine
-                    .at(remote)
-                    .begin(now_ns, &segment, payload, Some(landing));
+                let mut flow = self.machine.at(remote);
+                flow.begin(now_ns, &segment, payload, Some(landing));
                 desk.progress[landing as usize].add(segment.offset_bytes, payload.len() as u64);
             }
             Arrival::Data {
@@ -343,10 +345,8 @@ impl SrdHost {
                 Event::Message {
                     message, payload, ..
                 } => {
-                    let index = message.tag.unwrap_or(0) as u32;
                     self.taken_bytes += payload.len() as u64;
-                    desk.progress[index as usize].add(0, payload.len() as u64);
-                    desk.finish(index);
+                    desk.take_whole(message.tag.unwrap_or(0) as u32, payload.len() as u64);
                 }
                 Event::Offer {
                     remote,
@@ -455,8 +455,7 @@ impl TcpHost {
             .push_back((packet.source, sink.on_packet(&segment)));
         if sink.is_done() && !before {
             let bytes = desk.transfers[segment.flow as usize].bytes;
-            desk.progress[segment.flow as usize].add(0, bytes);
-            desk.finish(segment.flow);
+            desk.take_whole(segment.flow, bytes);
         }
     }
 
