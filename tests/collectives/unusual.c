@@ -400,24 +400,37 @@ static int keep(MPI_Comm communicator, int key, void *value, void *state) {
     return ++*(int *)state == 1 ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-/* Different calls, so the request fails: the handler of the communicator hears, which is there
- * still. */
+/* A communicator whose delete function vetoes that it goes, once: `count` says how often it was
+ * called. The first handler is the communicator's, the second one that of MPI_COMM_WORLD. */
+static MPI_Comm kept(int *key, int *count, MPI_Errhandler own_handler, MPI_Errhandler of_world) {
+    MPI_Comm own;
+    MPI_Comm_dup(MPI_COMM_WORLD, &own);
+    MPI_Comm_set_errhandler(own, own_handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, of_world);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    use(own);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, keep, key, count);
+    MPI_Comm_set_attr(own, *key, NULL);
+    return own;
+}
+
+/* One rank makes another call than the others, so the requests fail. */
+static void call_differently(MPI_Comm communicator, int is_other, MPI_Request *request) {
+    static int one = 1, all;
+    if (is_other) MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, communicator, request);
+    else MPI_Ibarrier(communicator, request);
+}
+
+/* The communicator is there still, so its handler hears of the failure. */
 static void vetoed(void) {
-    int key, count = 0, one = 1, all, was_heard;
+    int key, count = 0, was_heard;
     MPI_Comm own;
     MPI_Errhandler handler;
     MPI_Request request;
     begin(MPI_THREAD_SINGLE);
-    MPI_Comm_dup(MPI_COMM_WORLD, &own);
     MPI_Comm_create_errhandler(hear, &handler);
-    MPI_Comm_set_errhandler(own, handler);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    use(own);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, keep, &key, &count);
-    MPI_Comm_set_attr(own, key, NULL);
-    if (rank == 0) MPI_Ibarrier(own, &request);
-    else MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, own, &request);
+    own = kept(&key, &count, handler, MPI_ERRORS_RETURN);
+    call_differently(own, rank != 0, &request);
     if (MPI_Comm_free(&own) == MPI_SUCCESS || count != 1) fail("a delete function", count);
     was_heard = heard;
     if (MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS) fail("different calls", 0);
@@ -436,26 +449,19 @@ static void hear_strange(MPI_Comm *communicator, int *code, ...) {
 
 /* The call fails when the communicator is gone, and its handle may be another's. */
 static void vetoed_once(void) {
-    int key, count = 0, one = 1, all, is_last;
+    int key, count = 0, is_last;
     MPI_Comm own, other;
     MPI_Errhandler handler, strange;
     MPI_Request request;
     begin(MPI_THREAD_SINGLE);
     is_last = rank == ranks - 1;
-    MPI_Comm_dup(MPI_COMM_WORLD, &own);
     MPI_Comm_create_errhandler(hear, &handler);
     MPI_Comm_create_errhandler(hear_strange, &strange);
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    use(own);
-    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, keep, &key, &count);
-    MPI_Comm_set_attr(own, key, NULL);
+    own = kept(&key, &count, MPI_ERRORS_RETURN, handler);
     /* Nothing can fail before the others have freed it. */
     for (int from = 0; is_last && from < ranks - 1; from++)
         MPI_Recv(NULL, 0, MPI_INT, from, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (is_last) MPI_Iallreduce(&one, &all, 1, MPI_INT, MPI_SUM, own, &request);
-    else MPI_Ibarrier(own, &request);
+    call_differently(own, is_last, &request);
     if (MPI_Comm_free(&own) == MPI_SUCCESS || count != 1) fail("a delete function", count);
     /* MPICH does not call the function again. */
     if (MPI_Comm_free(&own) != MPI_SUCCESS) fail("the second time", count);
