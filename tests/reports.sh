@@ -19,6 +19,16 @@ need_weft() {
     exit 2
 }
 
+# begin_outside_jobs [PREFIX...]: this shell may be a rank or have settings of its own; the cases
+# begin without variables of Weft, MPIs and Slurm, and without those of these prefixes. Open MPI
+# runs as root.
+begin_outside_jobs() {
+    local name kinds='FI_|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|MPI_LOCAL|I_MPI_|MPIR_CVAR'
+    for name in "$@"; do kinds+="|$name"; done
+    while read -r name; do unset "$name"; done < <(compgen -e | grep -E "^($kinds)")
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+}
+
 # is_wanted CASE: whether the suite's command line, in `wanted`, names this case, or none.
 is_wanted() { [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $1 "* ]]; }
 

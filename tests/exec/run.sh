@@ -13,11 +13,7 @@ ROOT=$PWD
 . tests/reports.sh
 need_weft
 wanted=("$@")
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# This shell may be a rank or have settings of its own; the cases begin without.
-while read -r name; do unset "$name"; done < <(
-    compgen -e | grep -E '^(FI_|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|MPI_LOCAL|I_MPI_|MPIR_CVAR)'
-)
+begin_outside_jobs
 
 # shellcheck source=tests/exec/programs.sh
 . tests/exec/programs.sh

@@ -20,10 +20,7 @@ fi
 . tests/bucket-server/server.sh
 need_weft
 mpi=${1:-openmpi}
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-while read -r name; do unset "$name"; done < <(
-    compgen -e | grep -E '^(FI_|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|MPI_LOCAL|I_MPI_|AWS_)'
-)
+begin_outside_jobs AWS_
 # shellcheck source=tests/exec/programs.sh
 . tests/exec/programs.sh
 [ -n "${MOUNT_WORLD:-}" ] || skip_all 'mounts of jobs' 'the suite wants root and namespaces'

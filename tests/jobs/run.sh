@@ -39,10 +39,7 @@ weft() { timeout -k 5 150 "$WEFT" "$@"; }
 scontrol() { timeout -k 5 60 scontrol "$@"; }
 sinfo() { timeout -k 5 60 sinfo "$@"; }
 srun() { timeout -k 5 90 srun "$@"; }
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-while read -r name; do unset "$name"; done < <(
-    compgen -e | grep -E '^(FI_WEFT|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|SBATCH_|MPI_LOCAL|I_MPI_)'
-)
+begin_outside_jobs SBATCH_
 # shellcheck source=tests/exec/programs.sh
 . tests/exec/programs.sh
 # shellcheck source=tests/exec/slurm.sh

@@ -20,10 +20,7 @@ ROOT=$PWD
 . tests/reports.sh
 need_weft
 wanted=("$@")
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-while read -r name; do unset "$name"; done < <(
-    compgen -e | grep -E '^(FI_|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|MPI_LOCAL|I_MPI_|MPIR_CVAR)'
-)
+begin_outside_jobs
 SIZE=192m BYTES=$((192 << 20))
 mkdir "$work/user" && chmod 755 "$work"
 
