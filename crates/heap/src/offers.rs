@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which buffers are offered again and again. Asked by table for every long message; pure.
 //!
-//! Sharing costs about as much as a score of copies out of shared memory save
-//! (docs/lab/2026-11-22-shared-when-offered-again.md), so a buffer is shared
-//! only after it was offered some times; and if sharing ended before it had paid, after more times
-//! the next time. A buffer that nobody offers again costs nothing.
+//! Sharing a buffer costs about as much as twenty copies out of shared memory save
+//! (docs/lab/2026-11-22-shared-when-offered-again.md). So a buffer is shared only after it was
+//! offered some times. If sharing ended before it had paid, the buffer must be offered more often
+//! before it is shared again. A buffer that nobody offers again costs nothing.
 
 use crate::spans::PAGE_BYTES;
 
@@ -62,7 +62,7 @@ impl Offers {
         }
     }
 
-    /// The entry of a buffer; that of another, offered less lately, becomes its.
+    /// The entry of a buffer. It may take the entry of another buffer, which is then forgotten.
     fn entry(&mut self, address: usize) -> &mut Buffer {
         let (page, first) = (address / PAGE_BYTES, self.first);
         // Fibonacci hashing (Knuth 1973): neighbouring pages lie apart.
@@ -79,28 +79,28 @@ impl Offers {
         entry
     }
 
-    /// A buffer that is private was offered; true if it is to be shared now.
+    /// Counts an offer of a private buffer; true if the buffer is to be shared now.
     pub fn note(&mut self, address: usize) -> bool {
         let entry = self.entry(address);
         entry.left = entry.left.saturating_sub(1);
         entry.left == 0
     }
 
-    /// It is shared now.
+    /// Notes that a buffer is shared from now on.
     pub fn begin(&mut self, address: usize) {
         let first = self.first;
         let entry = self.entry(address);
         (entry.used, entry.left) = (0, first);
     }
 
-    /// A buffer that is shared was offered.
+    /// Counts an offer of a shared buffer.
     #[inline]
     pub fn use_shared(&mut self, address: usize) {
         let entry = self.entry(address);
         entry.used = entry.used.saturating_add(1);
     }
 
-    /// Memory with that buffer is shared no longer, though nobody hindered it: it was freed.
+    /// Notes that a buffer is private again, because its memory was freed.
     pub fn end(&mut self, address: usize) {
         let first = self.first;
         let entry = self.entry(address);
@@ -112,7 +112,7 @@ impl Offers {
         entry.left = entry.took;
     }
 
-    /// It may not be shared now, which is found out again after more offers.
+    /// Notes that a buffer may not be shared now. After more offers it is tried again.
     pub fn refuse(&mut self, address: usize) {
         self.entry(address).used = 0;
         self.end(address);
