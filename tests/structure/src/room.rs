@@ -19,6 +19,21 @@ pub struct Room {
     pub reason: &'static str,
 }
 
+// Preloaded libraries, each with `unsafe` and libc.
+const HEAP: Room = Room {
+    folder: "crates/heap",
+    reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may \
+        allocate",
+};
+const YIELD: Room = Room {
+    folder: "crates/yield",
+    reason: "takes the place of sched_yield, which is C's; stands alone",
+};
+const ENDS: Room = Room {
+    folder: "crates/ends",
+    reason: "takes the place of wait and kill, which are C's; stands alone",
+};
+
 /// The only crates with `unsafe` code.
 pub const UNSAFE: [Room; 12] = [
     Room {
@@ -45,19 +60,9 @@ pub const UNSAFE: [Room; 12] = [
         folder: "crates/os",
         reason: "system calls",
     },
-    Room {
-        folder: "crates/heap",
-        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may \
-            allocate",
-    },
-    Room {
-        folder: "crates/yield",
-        reason: "takes the place of sched_yield, which is C's; stands alone",
-    },
-    Room {
-        folder: "crates/ends",
-        reason: "takes the place of wait and kill, which are C's; stands alone",
-    },
+    HEAP,
+    YIELD,
+    ENDS,
     Room {
         folder: "crates/intercept",
         reason: "stands before MPI's functions, which are C's, on the program's buffers",
@@ -86,19 +91,9 @@ pub const LIBC: [Room; 8] = [
         folder: "crates/provider",
         reason: "C types, and calloc for what libfabric frees",
     },
-    Room {
-        folder: "crates/heap",
-        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may \
-            allocate",
-    },
-    Room {
-        folder: "crates/yield",
-        reason: "takes the place of sched_yield, which is C's; stands alone",
-    },
-    Room {
-        folder: "crates/ends",
-        reason: "takes the place of wait and kill, which are C's; stands alone",
-    },
+    HEAP,
+    YIELD,
+    ENDS,
     Room {
         folder: "tools/mpi",
         reason: "dlopen and C types",
