@@ -35,9 +35,12 @@ struct Mount {
 
 impl Mount {
     fn new(publish: Publish) -> Self {
+        Self::with(Writes::temporary(publish).unwrap())
+    }
+
+    fn with(writes: Writes) -> Self {
         let runtime = Runtime::new().unwrap();
         let store = Arc::new(MemoryStore::new());
-        let writes = Writes::temporary(publish).unwrap();
         let stage = Arc::clone(&writes.stage);
         let settings = Settings {
             prefix: String::new(),
@@ -407,29 +410,12 @@ fn what_was_written_after_publishing_and_after_a_rename_is_published_by_the_next
 
 #[test]
 fn full_stage_refuses_before_data_are_taken_and_streams_go_on() {
-    let runtime = Runtime::new().unwrap();
-    let store = Arc::new(MemoryStore::new());
-    let writes = Writes {
+    let mount = Mount::with(Writes {
         stage: Arc::new(Stage::temporary(40 << 20).unwrap()),
         publish: Publish::Close,
         sending_bytes: 32 << 20,
         attributes_after: Writes::ATTRIBUTES_AFTER,
-    };
-    let stage = Arc::clone(&writes.stage);
-    let settings = Settings {
-        prefix: String::new(),
-        ttl: Duration::from_secs(60),
-        cache_bytes: 64 << 20,
-        writes,
-    };
-    let handle = runtime.handle().clone();
-    let files = BucketFiles::new(Arc::clone(&store) as _, handle, settings, |_| {});
-    let mount = Mount {
-        runtime,
-        store,
-        stage,
-        files,
-    };
+    });
     // In order: more than the stage holds.
     let handle = mount.open("stream", WRITE).unwrap();
     let piece = pattern(MIB, 5);
