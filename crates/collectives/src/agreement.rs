@@ -34,11 +34,8 @@ pub(crate) fn longest(
         exchange.heed(wait, rank, step)?;
         let inline = exchange.inline(rank, step, size_of::<u64>());
         let claim = inline.view(size_of::<u64>()).first_word();
-        if claim == REFUSAL as u64 {
-            is_refused = true;
-        } else if claim > LONGEST_BYTES {
-            return Err(exchange.give_up(Fault::Mismatch { rank }));
-        }
+        check(exchange, rank, claim)?;
+        is_refused |= claim == REFUSAL as u64;
         longest_bytes = longest_bytes.max(claim);
     }
     exchange.finish(step);
@@ -47,4 +44,14 @@ pub(crate) fn longest(
         return Err(Fault::Refused);
     }
     Ok(longest_bytes as usize)
+}
+
+/// # Errors
+/// [`Fault::Mismatch`], which ends the team, if a rank claims a length that is not believed.
+#[inline]
+pub(crate) fn check(exchange: &mut Exchange, rank: usize, claim: u64) -> Result<(), Fault> {
+    if claim > LONGEST_BYTES && claim != REFUSAL as u64 {
+        return Err(exchange.give_up(Fault::Mismatch { rank }));
+    }
+    Ok(())
 }

@@ -9,7 +9,8 @@
 
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::blocks::Blocks;
+use crate::blocks::{Block, Blocks};
+use crate::buffers::Buffers;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::reach::{Reach, Seen, Sight};
@@ -17,6 +18,7 @@ use crate::reductions::{Combining, Reductions};
 use crate::segment::Part;
 use crate::sliced::{Sliced, Slices};
 use crate::team::{Kind, Team};
+use crate::uneven::{self, Terms};
 use crate::wait::Wait;
 
 /// A team whose ranks may read each other's memory. All calls take long data: more than short data
@@ -216,6 +218,28 @@ impl<'a> Direct<'a> {
         meet(exchange, wait)
     }
 
+    /// As [`Team::alltoall`] with uneven blocks, in place where all ranks show theirs, else through
+    /// the segment. Refused if a block is too long for that, or a rank refuses ([`Team::refuse`]).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn alltoall_of_lengths(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        lengths: Lengths<'_>,
+        terms: Terms,
+    ) -> Result<(), Fault> {
+        let Lengths { given, taken } = lengths;
+        let (given, taken) = (Blocks::Uneven(given), Blocks::Uneven(taken));
+        let mut spreading = self
+            .team
+            .alltoall_of(Buffers { send, recv }, given, taken)?;
+        let (exchange, sight) = self.parts();
+        uneven::run(exchange, wait, &mut spreading, Some(sight), terms)
+    }
+
     /// As [`Team::gather`] with even blocks.
     ///
     /// # Errors
@@ -290,6 +314,15 @@ impl Reductions for Direct<'_> {
         }
         sliced.run(&mut call.buffers, call.receivers)
     }
+}
+
+/// Blocks that one rank gives to and takes from each rank.
+#[derive(Clone, Copy, Debug)]
+pub struct Lengths<'a> {
+    /// Where they lie in `send`; none where that is not there.
+    pub given: &'a [Block],
+    /// Where they go.
+    pub taken: &'a [Block],
 }
 
 /// Up to so many ranks each that gets the result combines all data by itself. Chosen: with two it

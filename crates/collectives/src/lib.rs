@@ -14,7 +14,8 @@
 //!   fails. [`shape`]: what is known of the machine.
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
-//!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is.
+//!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is; `uneven`:
+//!   alltoall with it.
 //! - [`direct`]: algorithms for long data, which ranks read in place through [`reach`].
 //! - [`nonblocking`]: nonblocking calls, by the algorithms that `pipeline` runs.
 //! - [`arithmetic`]: elements, operations, and the loops over them.
@@ -49,11 +50,12 @@ mod sliced;
 mod spreading;
 mod sync;
 pub mod team;
+mod uneven;
 pub mod wait;
 
 pub use arithmetic::{Element, Operation, Reduction};
 pub use blocks::{Block, Blocks};
-pub use direct::Direct;
+pub use direct::{Direct, Lengths};
 pub use fault::{Fault, Stopped};
 pub use layout::{LAYOUT_VERSION, RANK_LIMIT, segment_bytes};
 pub use nonblocking::{Combination, Nonblocking};
@@ -61,4 +63,5 @@ pub use reach::{Reach, Shown};
 pub use reductions::Reductions;
 pub use shape::Shape;
 pub use team::{Team, Uneven};
+pub use uneven::Terms;
 pub use wait::Wait;

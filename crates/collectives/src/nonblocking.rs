@@ -300,6 +300,7 @@ impl Nonblocking {
             taken: Taken::One(taken_bytes),
             givers: Givers::Only(root),
             chunks: spreading::chunks(&self.exchange, block_bytes),
+            skipped_bytes: 0,
         };
         self.begin(Kind::Scatter as u8, root, block_bytes, transfer)
     }
@@ -324,6 +325,7 @@ impl Nonblocking {
             taken: Taken::Each(blocks),
             givers: Givers::All,
             chunks: spreading::chunks(&self.exchange, block_bytes),
+            skipped_bytes: 0,
         };
         self.begin(Kind::Alltoall as u8, 0, block_bytes, transfer)
     }

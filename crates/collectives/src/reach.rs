@@ -17,7 +17,7 @@ pub struct Shown(pub [u64; SHOWN_WORDS]);
 
 impl Shown {
     /// What a rank publishes whose data cannot be read in place.
-    const NOTHING: Self = Self([0; SHOWN_WORDS]);
+    pub(crate) const NOTHING: Self = Self([0; SHOWN_WORDS]);
 
     /// Whether there is anything.
     pub(crate) fn is_there(self) -> bool {

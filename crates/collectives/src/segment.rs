@@ -134,6 +134,16 @@ impl Part {
         }
     }
 
+    /// What is left behind so many bytes.
+    #[inline]
+    pub(crate) fn behind(self, skipped_bytes: usize) -> Self {
+        let skipped_bytes = skipped_bytes.min(self.length_bytes);
+        Self {
+            offset_bytes: self.offset_bytes + skipped_bytes,
+            length_bytes: self.length_bytes - skipped_bytes,
+        }
+    }
+
     /// These bytes of a buffer.
     #[inline]
     pub(crate) fn of(self, buffer: BytesView<'_>) -> BytesView<'_> {

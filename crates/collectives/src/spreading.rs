@@ -2,7 +2,7 @@
 //! Scatter and alltoall, and their v-forms (docs/collectives.md, clause 4.5): whoever gives
 //! publishes a block for each other rank, each rank reads its own. Run by pipeline.rs.
 
-use weft_memory::BytesView;
+use weft_memory::{BytesView, BytesViewMut};
 
 use crate::blocks::{Blocks, Chunks};
 use crate::buffers::Buffers;
@@ -55,6 +55,21 @@ pub(crate) struct Spreading<'a> {
     pub(crate) taken: Taken<'a>,
     pub(crate) givers: Givers,
     pub(crate) chunks: Chunks,
+    /// So many bytes of each block have been given and taken before.
+    pub(crate) skipped_bytes: usize,
+}
+
+/// The beginnings of blocks whose lengths the ranks do not know of each other, one for each other
+/// rank.
+pub(crate) fn beginnings(exchange: &Exchange) -> Chunks {
+    let room_bytes = room_bytes(exchange).min(exchange.chunk_bytes(0));
+    Chunks::new(room_bytes, room_bytes)
+}
+
+/// How much a flag stages for each other rank.
+fn room_bytes(exchange: &Exchange) -> usize {
+    let others = (exchange.ranks() - 1).max(1);
+    STAGE_BYTES / others / GRAIN_BYTES * GRAIN_BYTES
 }
 
 /// Chunks of blocks of up to `longest_bytes`, of which a rank publishes one for each other rank.
@@ -63,10 +78,9 @@ pub(crate) fn chunks(exchange: &Exchange, longest_bytes: usize) -> Chunks {
     if longest_bytes * others <= INLINE_BYTES {
         return Chunks::new(longest_bytes, INLINE_BYTES);
     }
-    let room_bytes = STAGE_BYTES / others / GRAIN_BYTES * GRAIN_BYTES;
     Chunks::new(
         longest_bytes,
-        room_bytes.min(exchange.chunk_bytes(longest_bytes)),
+        room_bytes(exchange).min(exchange.chunk_bytes(longest_bytes)),
     )
 }
 
@@ -85,9 +99,46 @@ impl Spreading<'_> {
         (ranks - 1) * self.chunks.chunk_bytes
     }
 
+    /// A chunk of a block.
+    fn chunk_of(&self, block: Part, chunk: usize) -> Part {
+        self.chunks.of(block.behind(self.skipped_bytes), chunk)
+    }
+
     fn piece(&self, rank: usize, chunk: usize) -> BytesView<'_> {
-        let part = self.chunks.of(self.given.of(rank), chunk);
+        let part = self.chunk_of(self.given.of(rank), chunk);
         part.of(self.buffers.given())
+    }
+
+    /// The longest block that this rank knows of.
+    pub(crate) fn longest_bytes(&self) -> usize {
+        let taken_bytes = match self.taken {
+            Taken::One(length_bytes) => length_bytes,
+            Taken::Each(blocks) => blocks.longest_bytes(),
+        };
+        self.given.longest_bytes().max(taken_bytes)
+    }
+
+    /// Where a whole block from `rank` goes.
+    pub(crate) fn target(&mut self, rank: usize) -> BytesViewMut<'_> {
+        self.taken.of(rank).of_mut(&mut self.buffers.recv)
+    }
+
+    /// Brings this rank's whole block for itself to its place.
+    pub(crate) fn keep_own(&mut self, own: usize) {
+        if let Some(send) = self.buffers.send {
+            let block = self.given.of(own).of(send);
+            self.target(own).fill(0, block);
+        }
+    }
+
+    /// Stages a chunk of each block, in a step whose flag is open.
+    pub(crate) fn stage(&self, exchange: &Exchange, chunk: usize, step: u64) {
+        let own = exchange.rank();
+        for rank in exchange.others() {
+            let data = self.piece(rank, chunk);
+            let place = self.place(own, rank, data.length_bytes());
+            exchange.stage(step, place).fill_for_others(0, data);
+        }
     }
 }
 
@@ -127,11 +178,7 @@ impl Transfer for Spreading<'_> {
             exchange.publish_inline(step, all.view(published_bytes));
             return Ok(());
         }
-        for rank in exchange.others() {
-            let data = self.piece(rank, chunk);
-            let place = self.place(own, rank, data.length_bytes());
-            exchange.stage(step, place).fill_for_others(0, data);
-        }
+        self.stage(exchange, chunk, step);
         exchange.publish(step);
         Ok(())
     }
@@ -147,7 +194,7 @@ impl Transfer for Spreading<'_> {
         let published_bytes = self.published_bytes(exchange.ranks());
         for rank in exchange.others().filter(|rank| self.givers.include(*rank)) {
             exchange.heed(wait, rank, step)?;
-            let part = self.chunks.of(self.taken.of(rank), chunk);
+            let part = self.chunk_of(self.taken.of(rank), chunk);
             let place = self.place(rank, own, part.length_bytes);
             let mut target = part.of_mut(&mut self.buffers.recv);
             if published_bytes <= INLINE_BYTES {
@@ -159,8 +206,8 @@ impl Transfer for Spreading<'_> {
             }
         }
         if let (Some(send), true) = (self.buffers.send, self.givers.include(own)) {
-            let from = self.chunks.of(self.given.of(own), chunk);
-            let to = self.chunks.of(self.taken.of(own), chunk);
+            let from = self.chunk_of(self.given.of(own), chunk);
+            let to = self.chunk_of(self.taken.of(own), chunk);
             to.of_mut(&mut self.buffers.recv).fill(0, from.of(send));
         }
         Ok(())

@@ -18,6 +18,7 @@ use crate::scan::Scan;
 use crate::segment::Segment;
 use crate::shape::Shape;
 use crate::spreading::{self, Givers, Spreading, Taken};
+use crate::uneven::{self, Terms};
 use crate::wait::{Patience, Wait};
 use crate::{agreement, barrier, bcast, pipeline};
 
@@ -200,7 +201,11 @@ impl Team {
             blocks.check(self.ranks(), buffers.recv.length_bytes())?;
             own_bytes = blocks.longest_bytes();
         }
-        self.begin(uneven(Kind::Gather, blocks), root, blocks.common_bytes())?;
+        self.begin(
+            with_lengths(Kind::Gather, blocks),
+            root,
+            blocks.common_bytes(),
+        )?;
         let longest_bytes = match blocks {
             Blocks::Even(length_bytes) => length_bytes,
             Blocks::Uneven(_) => agreement::longest(&mut self.exchange, wait, own_bytes)?,
@@ -228,7 +233,11 @@ impl Team {
         blocks: Blocks<'_>,
     ) -> Result<(), Fault> {
         blocks.check(self.ranks(), recv.length_bytes())?;
-        self.begin(uneven(Kind::Allgather, blocks), 0, blocks.common_bytes())?;
+        self.begin(
+            with_lengths(Kind::Allgather, blocks),
+            0,
+            blocks.common_bytes(),
+        )?;
         let longest_bytes = blocks.longest_bytes();
         let mut gathering = Gathering {
             buffers: Buffers { send, recv },
@@ -264,7 +273,11 @@ impl Team {
             blocks.check(self.ranks(), send.length_bytes())?;
             longest_bytes = blocks.longest_bytes();
         }
-        self.begin(uneven(Kind::Scatter, blocks), root, blocks.common_bytes())?;
+        self.begin(
+            with_lengths(Kind::Scatter, blocks),
+            root,
+            blocks.common_bytes(),
+        )?;
         if let Blocks::Uneven(_) = blocks {
             longest_bytes = agreement::longest(&mut self.exchange, wait, longest_bytes)?;
         } else {
@@ -281,6 +294,7 @@ impl Team {
             taken: Taken::One(taken_bytes),
             givers: Givers::Only(root),
             chunks: spreading::chunks(&self.exchange, longest_bytes),
+            skipped_bytes: 0,
         };
         pipeline::run(&mut self.exchange, wait, &mut spreading)
     }
@@ -301,27 +315,46 @@ impl Team {
         given: Blocks<'_>,
         taken: Blocks<'_>,
     ) -> Result<(), Fault> {
-        let given = match send {
+        let mut spreading = self.alltoall_of(Buffers { send, recv }, given, taken)?;
+        let exchange = &mut self.exchange;
+        match taken {
+            Blocks::Even(length_bytes) => {
+                spreading.chunks = spreading::chunks(exchange, length_bytes);
+                pipeline::run(exchange, wait, &mut spreading)
+            }
+            Blocks::Uneven(_) => {
+                let terms = Terms {
+                    tries: false,
+                    most_staged_bytes: usize::MAX,
+                };
+                uneven::run(exchange, wait, &mut spreading, None, terms)
+            }
+        }
+    }
+
+    /// Begins an alltoall; how it is cut is left open.
+    pub(crate) fn alltoall_of<'a>(
+        &mut self,
+        buffers: Buffers<'a>,
+        given: Blocks<'a>,
+        taken: Blocks<'a>,
+    ) -> Result<Spreading<'a>, Fault> {
+        let given = match buffers.send {
             Some(send) => given
                 .check(self.ranks(), send.length_bytes())
                 .map(|()| given)?,
             None => taken,
         };
-        taken.check(self.ranks(), recv.length_bytes())?;
-        self.begin(uneven(Kind::Alltoall, taken), 0, taken.common_bytes())?;
-        let longest_bytes = given.longest_bytes().max(taken.longest_bytes());
-        let longest_bytes = match taken {
-            Blocks::Uneven(_) => agreement::longest(&mut self.exchange, wait, longest_bytes)?,
-            _ => longest_bytes,
-        };
-        let mut spreading = Spreading {
-            buffers: Buffers { send, recv },
+        taken.check(self.ranks(), buffers.recv.length_bytes())?;
+        self.begin(with_lengths(Kind::Alltoall, taken), 0, taken.common_bytes())?;
+        Ok(Spreading {
+            buffers,
             given,
             taken: Taken::Each(taken),
             givers: Givers::All,
-            chunks: spreading::chunks(&self.exchange, longest_bytes),
-        };
-        pipeline::run(&mut self.exchange, wait, &mut spreading)
+            chunks: Chunks::new(0, 1),
+            skipped_bytes: 0,
+        })
     }
 
     /// Combines all ranks' elements, in the order of ranks, and leaves each rank its own block of
@@ -420,7 +453,7 @@ impl Team {
             Uneven::Alltoall => (Kind::Alltoall, 0),
         };
         self.check_root(root)?;
-        self.begin(uneven(kind, Blocks::Uneven(&[])), root, 0)?;
+        self.begin(with_lengths(kind, Blocks::Uneven(&[])), root, 0)?;
         agreement::longest(&mut self.exchange, wait, agreement::REFUSAL).map(|_| ())
     }
 
@@ -449,7 +482,7 @@ impl Team {
 }
 
 /// The kind of a call with blocks.
-fn uneven(kind: Kind, blocks: Blocks<'_>) -> u8 {
+fn with_lengths(kind: Kind, blocks: Blocks<'_>) -> u8 {
     match blocks {
         Blocks::Uneven(_) => kind as u8 | Kind::Uneven as u8,
         Blocks::Even(_) => kind as u8,

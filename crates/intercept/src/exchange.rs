@@ -4,15 +4,18 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_collectives::{Blocks, Uneven};
+use weft_collectives::{Blocks, Lengths, Terms, Uneven};
 
 use crate::buffers::{Bytes, Checked, Data};
 use crate::calls::Call;
 use crate::communicators::serve;
-use crate::limits::{are_read_in_place, unless_parts_are_left, unless_refused, within};
+use crate::limits::{
+    are_parts_shown, are_read_in_place, longest_block_bytes, unless_parts_are_left, unless_refused,
+    within,
+};
 use crate::mpi::Mpi;
 use crate::outcome::Outcome;
-use crate::parts::Described;
+use crate::parts::{Described, Parts};
 use crate::served::Served;
 use crate::shares::{check_other, given, given_in_place, or_refuse};
 
@@ -231,27 +234,50 @@ pub unsafe fn parts_to_parts(
         // SAFETY: the program's promise about its buffers and lists.
         let describe = || unsafe {
             let all = receive.checked(mpi, ranks)?;
-            within(mpi, Call::Alltoall, all.longest_bytes(), served)?;
-            if is_in_place {
-                let room = all.read(mpi)?;
-                return Ok((all, room, None));
+            let from = match is_in_place {
+                true => None,
+                false => Some(send.checked(mpi, ranks)?),
+            };
+            let given_bytes = from.as_ref().map_or(0, Parts::longest_bytes);
+            let longest_bytes = all.longest_bytes().max(given_bytes);
+            let tries = are_parts_shown(longest_bytes, served)
+                && from.as_ref().is_some_and(Parts::can_be_shown);
+            if !tries {
+                within(mpi, Call::Alltoall, longest_bytes, served)?;
             }
-            let from = send.checked(mpi, ranks)?;
-            let given = from.read(mpi)?;
-            let room = all.room();
-            Ok((all, room, Some((from, given))))
+            let (given, room) = match &from {
+                Some(from) => (Some(from.read(mpi)?), all.room()),
+                None => (None, all.read(mpi)?),
+            };
+            Ok((all, room, from.zip(given), tries))
         };
         let described = describe();
-        let (all, mut room, from) = or_refuse(described, served, Uneven::Alltoall)?;
+        let (all, mut room, from, tries) = or_refuse(described, served, Uneven::Alltoall)?;
+        let lengths = Lengths {
+            given: from.as_ref().map_or(&[], |(from, _)| &from.blocks),
+            taken: &all.blocks,
+        };
+        let terms = Terms {
+            tries,
+            most_staged_bytes: longest_block_bytes(Call::Alltoall, mpi.abi, ranks),
+        };
         // SAFETY: as above.
         unsafe {
-            let taken = Blocks::Uneven(&all.blocks);
-            let (given, blocks) = match &from {
-                Some((from, given)) => (Some(given.view()), Blocks::Uneven(&from.blocks)),
-                None => (None, taken),
-            };
-            let team = &mut served.team;
-            team.alltoall(&mut served.waiting, given, room.view_mut(), blocks, taken)?;
+            let given = from.as_ref().map(|(_, given)| given.view());
+            let recv = room.view_mut();
+            match served.direct() {
+                Ok((mut direct, waiting)) => {
+                    direct.alltoall_of_lengths(waiting, given, recv, lengths, terms)?;
+                }
+                Err(_) => {
+                    let (given_blocks, taken) =
+                        (Blocks::Uneven(lengths.given), Blocks::Uneven(lengths.taken));
+                    let waiting = &mut served.waiting;
+                    served
+                        .team
+                        .alltoall(waiting, given, recv, given_blocks, taken)?;
+                }
+            }
             all.written(mpi, &room)
         }
     })

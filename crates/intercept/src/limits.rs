@@ -15,7 +15,7 @@ use crate::served::Served;
 /// The longest block of one rank, or for all of them. Measured
 /// (docs/lab/2026-11-24-collectives-under-four-mpis.md, and of two ranks
 /// 2026-11-24-collectives-between-hosts.md, where Open MPI's messages take less time).
-const fn longest_block_bytes(call: Call, abi: Abi, ranks: usize) -> usize {
+pub const fn longest_block_bytes(call: Call, abi: Abi, ranks: usize) -> usize {
     match (call, abi, ranks) {
         (Call::Reduce | Call::Allgather | Call::Alltoall, Abi::OpenMpi, 2) => 2 * 1024,
         (Call::Allreduce, Abi::OpenMpi, 2) | (Call::Allgather, _, 2) => 4 * 1024,
@@ -107,16 +107,33 @@ pub fn within_nonblocking(mpi: &Mpi, call: Call, block_bytes: usize) -> Result<(
 /// If not, [`within`] decides.
 #[inline]
 pub fn are_read_in_place(call: Call, block_bytes: usize, served: &mut Served) -> bool {
-    let all_bytes = block_bytes.saturating_mul(served.team.ranks());
-    let shares_cores = served.waiting.shares_cores();
-    let most_bytes = match call {
-        Call::Alltoall if shares_cores => SHARED_CORES_BYTES,
-        _ => LONGEST_BYTES,
-    };
-    if block_bytes < TRIED_IN_PLACE_BYTES || served.memories.is_none() || all_bytes > most_bytes {
+    if block_bytes < TRIED_IN_PLACE_BYTES || !can_be_read_in_place(call, block_bytes, served) {
         return false;
     }
+    let shares_cores = served.waiting.shares_cores();
     block_bytes > READ_IN_PLACE_BYTES || (!shares_cores && served.in_place_tries.is_due(call))
+}
+
+#[inline]
+fn can_be_read_in_place(call: Call, block_bytes: usize, served: &Served) -> bool {
+    let all_bytes = block_bytes.saturating_mul(served.team.ranks());
+    let most_bytes = match call {
+        Call::Alltoall if served.waiting.shares_cores() => SHARED_CORES_BYTES,
+        _ => LONGEST_BYTES,
+    };
+    served.memories.is_some() && all_bytes <= most_bytes
+}
+
+/// Whether a rank that knows of blocks up to so long in an alltoall shows its own to the others.
+/// Each rank decides by itself, since in the call all find out whether all do. A try that fails
+/// costs no step, so none is put off.
+#[inline]
+pub fn are_parts_shown(longest_bytes: usize, served: &Served) -> bool {
+    let is_long = match served.waiting.shares_cores() {
+        true => longest_bytes > READ_IN_PLACE_BYTES,
+        false => longest_bytes >= TRIED_IN_PLACE_BYTES,
+    };
+    is_long && can_be_read_in_place(Call::Alltoall, longest_bytes, served)
 }
 
 /// How a call ends that was tried in place: `None` if it was refused, by all ranks alike.

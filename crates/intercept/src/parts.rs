@@ -168,6 +168,24 @@ impl Parts {
         self.base.is_some()
     }
 
+    /// Whether others may read the blocks where they lie: none must be packed, and no bytes lie
+    /// between them. Those bytes the program may change during the call, when their pages may
+    /// become shared.
+    pub fn can_be_shown(&self) -> bool {
+        self.length_bytes == 0 || (self.is_plain() && !self.have_gaps())
+    }
+
+    fn have_gaps(&self) -> bool {
+        let mut ranges: Vec<_> = self.full().map(|(_, range)| range).collect();
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut end = 0;
+        ranges.into_iter().any(|range| {
+            let is_behind_gap = range.start > end;
+            end = end.max(range.end);
+            is_behind_gap
+        })
+    }
+
     /// The bytes, to be read.
     ///
     /// # Errors

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
 use weft_collectives::{
-    Block, Blocks, Direct, Element, Fault, Operation, Reach, Reduction, Reductions, Shape, Shown,
-    Team, Wait,
+    Block, Blocks, Direct, Element, Fault, Lengths, Operation, Reach, Reduction, Reductions, Shape,
+    Shown, Team, Terms, Wait,
 };
 use weft_memory::{BytesView, BytesViewMut};
 
@@ -68,6 +68,7 @@ enum What {
     Allgather,
     Allgatherv,
     Alltoall,
+    Alltoallv,
     Reduce,
     Allreduce,
 }
@@ -95,6 +96,7 @@ impl Case {
             What::Allgather,
             What::Allgatherv,
             What::Alltoall,
+            What::Alltoallv,
             What::Reduce,
             What::Allreduce,
         ];
@@ -142,6 +144,96 @@ impl Case {
         (0..ranks).map(block).collect()
     }
 
+    /// What the ranks give each other in an alltoallv, some of it empty: bytes from one to another.
+    fn lengths(&self, ranks: usize) -> Vec<Vec<usize>> {
+        let mut rng = Rng::with_seed(self.seed);
+        let length = self.length_bytes;
+        let mut block = |_| [0, length, rng.usize(..=length)][rng.usize(..3)];
+        let mut row = |_| (0..ranks).map(&mut block).collect();
+        (0..ranks).map(&mut row).collect()
+    }
+
+    /// Half of the calls may stage whatever is not shown.
+    fn most_staged_bytes(&self) -> usize {
+        match self.seed % 2 {
+            0 => usize::MAX,
+            _ => self.length_bytes / 2,
+        }
+    }
+
+    fn tries(&self, rank: usize) -> bool {
+        !self.in_place && (self.seed >> 1) % 4 != rank as u64
+    }
+
+    /// Makes an alltoallv. In place a rank gives another as much as it takes from it.
+    fn alltoallv(&self, direct: &mut Direct<'_>, wait: &mut dyn Wait, own: usize, ranks: usize) {
+        let table = self.lengths(ranks);
+        let bytes = |from: usize, to: usize| match self.in_place {
+            true => table[from.min(to)][from.max(to)],
+            false => table[from][to],
+        };
+        let place = |lengths: Vec<usize>, gap: usize| {
+            let mut end = 0;
+            let block = |length_bytes| {
+                let offset_bytes = end;
+                end += length_bytes + gap;
+                Block {
+                    offset_bytes,
+                    length_bytes,
+                }
+            };
+            let blocks: Vec<Block> = lengths.into_iter().map(block).collect();
+            (blocks, end)
+        };
+        let row = |rank| place((0..ranks).map(|to| bytes(rank, to)).collect(), 0);
+        let (given, _) = row(own);
+        let gap = if self.in_place { 0 } else { 5 };
+        let (taken, end) = place((0..ranks).map(|from| bytes(from, own)).collect(), gap);
+        let data = |rank: usize, end: usize| self.data(rank, end + 8)[..end].to_vec();
+        let whole = data(own, row(own).1);
+        let mut recv = if self.in_place {
+            whole.clone()
+        } else {
+            vec![0xEE; end]
+        };
+        let mut expected = recv.clone();
+        for (from, to) in taken.iter().enumerate() {
+            let (blocks, end) = row(from);
+            let (at, length) = (blocks[own].offset_bytes, to.length_bytes);
+            let source = data(from, end);
+            expected[to.offset_bytes..][..length].copy_from_slice(&source[at..][..length]);
+        }
+        let send = (!self.in_place).then(|| BytesView::from_slice(&whole));
+        let lengths = Lengths {
+            given: &given,
+            taken: &taken,
+        };
+        let terms = Terms {
+            tries: self.tries(own),
+            most_staged_bytes: self.most_staged_bytes(),
+        };
+        let buffer = BytesViewMut::from_slice(&mut recv);
+        let outcome = direct.alltoall_of_lengths(wait, send, buffer, lengths, terms);
+        let longest = |rank: usize| {
+            let each = (0..ranks).map(|other| bytes(rank, other).max(bytes(other, rank)));
+            each.max().unwrap_or(0)
+        };
+        let gives = |rank: usize| (0..ranks).any(|to| bytes(rank, to) > 0);
+        let shows = |rank| !gives(rank) || (self.tries(rank) && self.hides != Some(rank));
+        let is_long = (0..ranks).any(|rank| longest(rank) > self.most_staged_bytes());
+        if is_long && !(0..ranks).all(shows) {
+            assert_eq!(outcome, Err(Fault::Refused), "{self:?} on rank {own}");
+            expected = if self.in_place {
+                whole
+            } else {
+                vec![0xEE; end]
+            };
+        } else {
+            assert_eq!(outcome, Ok(()), "{self:?} on rank {own}");
+        }
+        assert!(recv == expected, "{self:?} on rank {own}");
+    }
+
     // structure: allow function-length because each call has its own arm
     fn make(&self, team: &mut Team, wait: &mut dyn Wait) {
         let (own, ranks, length) = (team.rank(), team.ranks(), self.length_bytes);
@@ -151,6 +243,9 @@ impl Case {
             prepared: (0..ranks).map(|_| Default::default()).collect(),
         };
         let mut direct = Direct::new(team, &mut reach);
+        if let What::Alltoallv = self.what {
+            return self.alltoallv(&mut direct, wait, own, ranks);
+        }
         let block = |data: Vec<u8>, at: usize| data[at * length..(at + 1) * length].to_vec();
         let (whole, all) = (self.data(own, length), self.data(own, length * ranks));
         let mut recv = vec![0xEE; length * ranks];
@@ -216,7 +311,7 @@ impl Case {
                 let from = |rank| block(self.data(rank, length * ranks), own);
                 (outcome, each(&from))
             }
-            What::Reduce | What::Allreduce => {
+            What::Alltoallv | What::Reduce | What::Allreduce => {
                 recv.truncate(length);
                 if self.in_place {
                     recv.copy_from_slice(&whole);
@@ -253,7 +348,7 @@ impl Case {
                 self.hides.is_some_and(|rank| blocks[rank].length_bytes > 0)
             }
             What::Alltoall => self.hides.is_some() || (self.in_place && ranks > 0),
-            What::Reduce | What::Allreduce => false,
+            What::Alltoallv | What::Reduce | What::Allreduce => false,
         }
     }
 }

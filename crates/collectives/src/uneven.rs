@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Alltoall with blocks whose lengths only some ranks know (docs/collectives.md, clause 4.8).
+//! Called by team.rs and direct.rs; calls spreading.rs, and reach.rs for data that are read in
+//! place.
+//!
+//! In the first step each rank names its longest block. With it comes the beginning of each block,
+//! or, from a rank that shows its data, where in them each block begins. So short blocks take one
+//! step, and all ranks see alike whether the data of all can be read in place.
+
+use weft_memory::BytesView;
+
+use crate::agreement::{self, REFUSAL};
+use crate::exchange::Exchange;
+use crate::fault::Fault;
+use crate::pipeline::{self, Transfer};
+use crate::reach::{Shown, Sight};
+use crate::segment::Part;
+use crate::spreading::{self, Spreading};
+use crate::wait::Wait;
+
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// Words of the first step's flag: the longest block, the [`Way`], and what is shown.
+const CLAIM_WORDS: usize = 5;
+
+/// How a call with lengths that only some ranks know may be carried out.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// Whether this rank tries to show its data. They must have no gaps.
+    pub tries: bool,
+    /// If not all ranks show theirs, longer blocks are refused; the same on all ranks.
+    pub most_staged_bytes: usize,
+}
+
+/// How a rank gives its blocks in the first step. Specified by docs/collectives.md, clause 4.8.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// Their beginnings are staged.
+    Staged = 0,
+    /// They are shown.
+    Shown = 1,
+    /// All are empty.
+    Either = 2,
+}
+
+impl Way {
+    /// Anything else that a rank wrote counts as staged.
+    fn of(word: u64) -> Self {
+        match word {
+            1 => Self::Shown,
+            2 => Self::Either,
+            _ => Self::Staged,
+        }
+    }
+}
+
+/// What a rank says in the first step.
+#[derive(Clone, Copy)]
+struct Claim {
+    longest_bytes: u64,
+    way: Way,
+    shown: Shown,
+}
+
+impl Claim {
+    fn words(self) -> [u64; CLAIM_WORDS] {
+        let Shown([first, second, third]) = self.shown;
+        [self.longest_bytes, self.way as u64, first, second, third]
+    }
+
+    /// What `rank` said in a step of which we have heard.
+    fn of(exchange: &Exchange, rank: usize, step: u64) -> Self {
+        let length_bytes = CLAIM_WORDS * WORD_BYTES;
+        let inline = exchange.inline(rank, step, length_bytes);
+        let view = inline.view(length_bytes);
+        let word = |at: usize| view.part(at * WORD_BYTES, WORD_BYTES).first_word();
+        Self {
+            longest_bytes: word(0),
+            way: Way::of(word(1)),
+            shown: Shown([word(2), word(3), word(4)]),
+        }
+    }
+}
+
+/// What all ranks said.
+#[derive(Clone, Copy)]
+struct Heard {
+    longest_bytes: u64,
+    /// None has to be staged.
+    are_shown: bool,
+    /// None is shown.
+    are_staged: bool,
+}
+
+impl Heard {
+    fn add(&mut self, claim: Claim) {
+        self.longest_bytes = self.longest_bytes.max(claim.longest_bytes);
+        self.are_shown &= claim.way != Way::Staged;
+        self.are_staged &= claim.way != Way::Shown;
+    }
+}
+
+/// The entry of a rank in a table of where blocks begin.
+fn entry(rank: usize) -> Part {
+    Part {
+        offset_bytes: rank * WORD_BYTES,
+        length_bytes: WORD_BYTES,
+    }
+}
+
+/// Carries out a call. All ranks have a [`Sight`], or none.
+///
+/// # Errors
+/// [`Fault::Refused`] on all ranks alike.
+pub(crate) fn run(
+    exchange: &mut Exchange,
+    wait: &mut dyn Wait,
+    spreading: &mut Spreading<'_>,
+    mut sight: Option<Sight<'_>>,
+    terms: Terms,
+) -> Result<(), Fault> {
+    let step = exchange.next_step();
+    exchange.open(wait, step)?;
+    spreading.chunks = spreading::beginnings(exchange);
+    let own = claim(spreading, &mut sight, terms);
+    say(exchange, step, spreading, own);
+    let heard = hear(exchange, wait, step, own, &mut sight)?;
+    let are_too_long = !heard.are_shown && heard.longest_bytes > terms.most_staged_bytes as u64;
+    if heard.longest_bytes == REFUSAL as u64 || are_too_long {
+        exchange.finish(step);
+        return Err(Fault::Refused);
+    }
+    match &mut sight {
+        _ if heard.are_staged => {
+            spreading.take(exchange, wait, 0, step)?;
+            spreading.skipped_bytes = spreading.chunks.chunk_bytes;
+        }
+        Some(sight) if heard.are_shown => {
+            pull(exchange, step, spreading, sight)?;
+            exchange.finish(step);
+            return crate::barrier::run(exchange, wait);
+        }
+        _ => {}
+    }
+    exchange.finish(step);
+    let longest_bytes = heard.longest_bytes as usize;
+    let left_bytes = longest_bytes.saturating_sub(spreading.skipped_bytes);
+    spreading.chunks = spreading::chunks(exchange, left_bytes);
+    pipeline::run(exchange, wait, spreading)
+}
+
+/// What this rank says.
+fn claim(spreading: &Spreading<'_>, sight: &mut Option<Sight<'_>>, terms: Terms) -> Claim {
+    let longest_bytes = spreading.longest_bytes();
+    let mut claim = Claim {
+        longest_bytes: longest_bytes as u64,
+        way: Way::Staged,
+        shown: Shown::NOTHING,
+    };
+    if spreading.given.longest_bytes() == 0 {
+        claim.way = Way::Either;
+    } else if let (Some(sight), true, Some(send)) = (sight, terms.tries, spreading.buffers.send)
+        && let Some(shown) = sight.reach.show(send)
+    {
+        claim.way = Way::Shown;
+        claim.shown = shown;
+    } else if longest_bytes > terms.most_staged_bytes {
+        claim.longest_bytes = REFUSAL as u64;
+    }
+    claim
+}
+
+/// Publishes it, with the beginnings of the blocks or where in the data they begin.
+fn say(exchange: &mut Exchange, step: u64, spreading: &Spreading<'_>, own: Claim) {
+    if own.way == Way::Shown {
+        for rank in exchange.others() {
+            let begins_at = [spreading.given.of(rank).offset_bytes as u64];
+            let mut target = exchange.stage(step, entry(rank));
+            target.fill(0, BytesView::from_words(&begins_at));
+        }
+    } else if own.longest_bytes != REFUSAL as u64 {
+        spreading.stage(exchange, 0, step);
+    }
+    exchange.publish_inline(step, BytesView::from_words(&own.words()));
+}
+
+/// Hears all ranks.
+fn hear(
+    exchange: &mut Exchange,
+    wait: &mut dyn Wait,
+    step: u64,
+    own: Claim,
+    sight: &mut Option<Sight<'_>>,
+) -> Result<Heard, Fault> {
+    let mut heard = Heard {
+        longest_bytes: 0,
+        are_shown: true,
+        are_staged: true,
+    };
+    heard.add(own);
+    for rank in exchange.others() {
+        exchange.heed(wait, rank, step)?;
+        let claim = Claim::of(exchange, rank, step);
+        agreement::check(exchange, rank, claim.longest_bytes)?;
+        heard.add(claim);
+        if let Some(sight) = sight {
+            sight.shown[rank] = claim.shown;
+        }
+    }
+    exchange.all_have_finished(step - 1);
+    Ok(heard)
+}
+
+/// Takes all blocks from where they lie.
+fn pull(
+    exchange: &mut Exchange,
+    step: u64,
+    spreading: &mut Spreading<'_>,
+    sight: &mut Sight<'_>,
+) -> Result<(), Fault> {
+    let own = exchange.rank();
+    spreading.keep_own(own);
+    for rank in exchange.others() {
+        let mut target = spreading.target(rank);
+        let begins_at = exchange.staged(rank, step, entry(own)).first_word();
+        if target.length_bytes() == 0 {
+            continue;
+        }
+        agreement::check(exchange, rank, begins_at)?;
+        sight.pull(exchange, rank, begins_at as usize, &mut target)?;
+    }
+    Ok(())
+}
