@@ -200,20 +200,21 @@ static void parts(MPI_Comm communicator, int rank, int ranks, int which) {
     }
 }
 
-/* Alltoallv, or alltoallw: each pair of ranks has a length of its own. */
+/* Alltoallv, or alltoallw: each pair of ranks has a length of its own. Blocks that are given have
+ * gaps between them in half of the calls; without, they may be read in place. */
 static void parts_to_parts(MPI_Comm communicator, int rank, int ranks, int typed) {
     int send_counts[RANKS], send_places[RANKS];
     MPI_Datatype kinds[RANKS];
     struct type type = types[below(type_count)];
     int in_place = below(3) == 0, most = length(ranks) / 2 + 2, unit = typed ? type.bytes : 1;
-    int factor = below(100), send_place = 0, place = 0;
+    int factor = below(100), gap = below(2), send_place = 0, place = 0;
     for (int other = 0; other < ranks; other++) {
         int give = (rank * 7 + other * 13 + factor) % most;
         int take = (other * 7 + rank * 13 + factor) % most;
         if (in_place) take = ((rank + other) * 11 + factor) % most;
         send_counts[other] = give, send_places[other] = send_place * unit;
         counts[other] = take, places[other] = place * unit;
-        send_place += give + 1, place += take + 1;
+        send_place += give + gap, place += take + 1;
         kinds[other] = type.handle;
     }
     size_t bytes = place * type.bytes;

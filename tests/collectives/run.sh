@@ -170,9 +170,10 @@ of_own_lengths() {
     # Two calls a turn on each rank, of 50 short and 50 long turns.
     [ "$(count "$work/record" allgather weft)" -gt 300 ] ||
         { echo 'allgatherv is not read in place' >>"$work/out"; return 1; }
-    # Alltoallv and alltoallw in place, once a turn on each rank.
-    [ "$(count "$work/record" alltoall weft)" = 400 ] ||
-        { echo 'alltoallv in place is not served' >>"$work/out"; return 1; }
+    # Alltoallv and alltoallw in place, once a turn on each rank; and of blocks that are too long
+    # for the segment, which are served once they are read in place.
+    [ "$(count "$work/record" alltoall weft)" -gt 600 ] ||
+        { echo 'alltoallv is not served, or not read in place' >>"$work/out"; return 1; }
     job 2 "$1" --json "$work/record" -- "$work/uneven-$1" begin || return
     grep -aq '^all is well$' "$work/out" || return
     for call in gather scatter allgather alltoall reduce_scatter; do
@@ -194,7 +195,7 @@ on_one_core() {
         [ "$(count "$work/record" $call weft)-$(count "$work/record" $call mpi)" = 0-200 ] ||
             { echo "${call}v was served" >>"$work/out"; return 1; }
     done
-    [ "$(count "$work/record" alltoall weft)" = 400 ]
+    [ "$(count "$work/record" alltoall weft)" -gt 600 ]
 }
 
 # beside MPI CASE WAY: what else a process does (beside.c) does no harm, and the calls that do not

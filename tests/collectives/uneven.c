@@ -3,7 +3,8 @@
  * result is checked.
  *
  *   uneven wait    MPI_Gatherv, MPI_Scatterv and MPI_Allgatherv, whose blocks are long, and
- *                  MPI_Alltoallv and MPI_Alltoallw in place, whose blocks are short
+ *                  MPI_Alltoallv and MPI_Alltoallw, in place with short blocks, and with long ones
+ *                  of one buffer without gaps
  *   uneven begin   MPI_Igatherv and its relatives, with calls that Weft serves in between
  *
  * Ends with `all is well`, or says what is not. */
@@ -143,6 +144,33 @@ static void all_to_all_in_place(int typed) {
         check(begins[from] / unit, numbers[from], from, rank, "alltoallv in place");
 }
 
+/* Words that `from` gives to `to`: nothing from the last rank in some turns, and
+ * else more than goes through the segment, or little. */
+static int long_words(int from, int to) {
+    if (turn % 5 == 0 && from == ranks - 1) return 0;
+    return (from + to + turn) % 3 == 0 ? 30 + from : 2 * UNIT + from * 3 + to;
+}
+
+/* All words that a rank gives lie in one row. */
+static void long_blocks(int typed) {
+    int gives[RANKS], begins[RANKS], takes[RANKS], take_begins[RANKS];
+    int unit = typed ? (int)sizeof(int) : 1;
+    for (int at = 0, place = 3, take_place = 1; at < ranks; at++) {
+        gives[at] = long_words(rank, at), takes[at] = long_words(at, rank);
+        begins[at] = place * unit, take_begins[at] = take_place * unit;
+        for (int here = 0; here < gives[at]; here++) given[place + here] = word(rank, at, here);
+        place += gives[at], take_place += takes[at] + 1;
+    }
+    if (typed)
+        MPI_Alltoallw(given, gives, begins, kinds, taken, takes, take_begins, kinds,
+                      MPI_COMM_WORLD);
+    else
+        MPI_Alltoallv(given, gives, begins, MPI_INT, taken, takes, take_begins, MPI_INT,
+                      MPI_COMM_WORLD);
+    for (int from = 0; from < ranks; from++)
+        check(take_begins[from] / unit, takes[from], from, rank, "alltoallv of long blocks");
+}
+
 static void reduce_scatter(void) {
     MPI_Request request;
     for (int at = 0, place = 0; at < ranks; place += counts[at], at++)
@@ -172,6 +200,8 @@ int main(int argc, char **argv) {
         if (!begins) {
             all_to_all_in_place(0);
             all_to_all_in_place(1);
+            long_blocks(0);
+            long_blocks(1);
             continue;
         }
         all_to_all(0);
