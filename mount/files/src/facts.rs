@@ -68,6 +68,14 @@ impl Folder {
         Some((None, complete_at))
     }
 
+    /// What was seen of a name after `at`, if it is not what was seen then and the mount did not
+    /// make the name itself.
+    pub fn newer(&self, name: &str, then: &Listed, at: Instant) -> Option<&Fact> {
+        let fact = self.facts.get(name).filter(|fact| fact.at > at)?;
+        let is_other = fact.listed.as_ref() != Some(then) && !self.own.contains_key(name);
+        is_other.then_some(fact)
+    }
+
     /// All names, if a whole listing is not older than `ttl`, and when it was asked for; in no
     /// order.
     pub fn known_whole(&self, ttl: Duration) -> Option<(Vec<Named>, Instant)> {
@@ -75,21 +83,14 @@ impl Folder {
         let facts = self.facts.iter();
         let facts = facts.filter(|(name, _)| !self.own.contains_key(*name));
         let there = facts.filter_map(|(name, fact)| Some((name.clone(), fact.listed.clone()?)));
-        Some((there.chain(self.own_names()).collect(), at))
-    }
-
-    /// The names of which the store may have nothing.
-    pub fn own_names(&self) -> impl Iterator<Item = Named> {
-        self.own
-            .iter()
-            .map(|(name, listed)| (name.clone(), listed.clone()))
+        Some((there.chain(copies(self.own.iter())).collect(), at))
     }
 
     /// Names that a listing's pages do not show: the mount's own names, and what became of those
     /// that were its own when the pages had come.
     pub fn unlisted(&self, own_then: &[Box<str>]) -> Vec<Named> {
-        let own = self.own_names().filter(|(name, _)| self.lacks(name));
-        let mut unlisted: HashMap<_, _> = own.collect();
+        let own = self.own.iter().filter(|(name, _)| self.lacks(name));
+        let mut unlisted: HashMap<_, _> = copies(own).collect();
         for name in own_then {
             let fact = self.facts.get(name).and_then(|fact| fact.listed.as_ref());
             if let Some(listed) = self.own.get(name).or(fact) {
@@ -209,4 +210,10 @@ impl Folder {
         facts.retain(|_, fact| self.is_believed(fact.at, ttl));
         self.facts = facts;
     }
+}
+
+fn copies<'a>(
+    names: impl Iterator<Item = (&'a Box<str>, &'a Listed)>,
+) -> impl Iterator<Item = Named> {
+    names.map(|(name, listed)| (name.clone(), listed.clone()))
 }

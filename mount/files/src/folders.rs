@@ -31,6 +31,7 @@ struct Reading {
 }
 
 /// What a reader wants of an open folder.
+#[derive(Clone, Copy)]
 struct WantedNames {
     handle: u64,
     index: usize,
@@ -157,7 +158,7 @@ impl FolderReader {
         &self,
         open: &OpenFolder,
         wanted: &WantedNames,
-        mut take: impl FnMut(usize, FolderEntry) -> bool + Send,
+        take: impl FnMut(usize, FolderEntry) -> bool + Send,
     ) -> Result<usize, Fault> {
         let (first, ttl) = (wanted.index, self.core.settings.ttl);
         let mut reading = open.reading.lock().await;
@@ -166,20 +167,38 @@ impl FolderReader {
             *listing = Listing::new(self.core.key(open.ino)?);
             ahead.clear();
         }
-        let mut index = first;
+        self.give_names(open.ino, &mut reading, *wanted, take)
+            .await
+    }
+
+    async fn give_names(
+        &self,
+        ino: u64,
+        reading: &mut Reading,
+        mut wanted: WantedNames,
+        mut take: impl FnMut(usize, FolderEntry) -> bool + Send,
+    ) -> Result<usize, Fault> {
+        let Reading { listing, ahead } = reading;
+        let mut index = wanted.index;
         loop {
-            match self.has_name(open.ino, listing, wanted, index).await {
+            match self.has_name(ino, listing, &wanted, index).await {
                 Ok(true) => {}
                 // Who reads on is told.
-                Err(fault) if index == first => return Err(fault),
+                Err(fault) if index == wanted.index => return Err(fault),
                 Ok(false) | Err(_) => return Ok(index),
             }
             while let Some((page, at)) = listing.find(index) {
                 let named = &page.names[at];
                 let given = if wanted.with_attributes {
-                    self.entry(open.ino, named, page.at, ahead.take(index))
+                    self.entry(ino, named, page.at, ahead.take(index))
                 } else {
-                    self.name(open.ino, named)
+                    self.name(ino, named, page.at)
+                };
+                let Some(given) = given else {
+                    // The name went meanwhile. Who got none yet waits for the next one.
+                    wanted.index += usize::from(index == wanted.index);
+                    index += 1;
+                    continue;
                 };
                 let ino = given.ino;
                 if !take(index, given) {
@@ -343,33 +362,57 @@ impl FolderReader {
         listing.add_own(unlisted.unwrap_or_default());
     }
 
-    /// A name whose node the kernel is told of; the node was perhaps made `ahead`.
-    fn entry(&self, parent: u64, named: &Named, at: Instant, ahead: Option<u64>) -> FolderEntry {
+    /// A name whose node the kernel is told of; the node was perhaps made `ahead`. Nothing if the
+    /// name went since `at`.
+    fn entry(
+        &self,
+        parent: u64,
+        named: &Named,
+        at: Instant,
+        ahead: Option<u64>,
+    ) -> Option<FolderEntry> {
         let (name, listed) = named;
+        let newer = self.newer(parent, named, at);
         let entered = ahead.and_then(|ino| {
             let entered = self.core.entered(ino, parent, name, at);
+            let entered = entered.filter(|_| newer.is_none());
             if entered.is_none() {
                 self.core.nodes().forget(ino, 1);
             }
             entered
         });
-        let entry = entered.unwrap_or_else(|| self.core.enter(parent, name, listed, at));
-        FolderEntry {
+        let entry = match (entered, newer) {
+            (Some(entry), _) => entry,
+            (None, None) => self.core.enter(parent, name, listed, at),
+            (None, Some(Fact { at, listed })) => self.core.enter(parent, name, &listed?, at),
+        };
+        Some(FolderEntry {
             name: name.clone(),
             ino: entry.attributes.ino,
             kind: entry.attributes.kind,
             entry: Some(entry),
-        }
+        })
     }
 
-    fn name(&self, parent: u64, named: &Named) -> FolderEntry {
+    /// The same without a node.
+    fn name(&self, parent: u64, named: &Named, at: Instant) -> Option<FolderEntry> {
         let (name, listed) = named;
-        let kind = listed.kind();
-        FolderEntry {
+        let kind = match self.newer(parent, named, at) {
+            Some(newer) => newer.listed?.kind(),
+            None => listed.kind(),
+        };
+        Some(FolderEntry {
             name: name.clone(),
             ino: self.core.nodes().number(parent, name, kind),
             kind,
             entry: None,
-        }
+        })
+    }
+
+    /// What is known of a name of a page that was asked for at `at`, where it is something else.
+    fn newer(&self, parent: u64, named: &Named, at: Instant) -> Option<Fact> {
+        let (name, listed) = named;
+        let mut nodes = self.core.nodes();
+        nodes.folder(parent)?.newer(name, listed, at).cloned()
     }
 }

@@ -12,6 +12,8 @@ struct Reader<'a> {
     handle: u64,
     with_attributes: bool,
     names: Vec<String>,
+    /// Where it goes on: behind the last name that it got.
+    next: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -21,21 +23,23 @@ impl<'a> Reader<'a> {
             handle: mount.files.folders.open(ROOT).unwrap(),
             with_attributes,
             names: Vec::new(),
+            next: 0,
         }
     }
 
     /// At most `limit` names more; how many there were.
     fn read(&mut self, limit: usize) -> Result<usize, Reason> {
-        let before = self.names.len();
-        let take = |_, entry: FolderEntry| {
+        let (before, next) = (self.names.len(), self.next);
+        let take = |index, entry: FolderEntry| {
             let has_room = self.names.len() < before + limit;
             if has_room {
+                self.next = index + 1;
                 self.names.push(entry.name.to_string());
             }
             has_room
         };
         let folders = &self.mount.files.folders;
-        let read = folders.read(self.handle, before, self.with_attributes, take);
+        let read = folders.read(self.handle, next, self.with_attributes, take);
         let read = self.mount.runtime.block_on(read);
         read.map_err(|fault| fault.reason)?;
         Ok(self.names.len() - before)
@@ -131,6 +135,45 @@ fn own_names_at_the_end_are_those_of_when_the_reader_comes_there() {
         create(&mount, "znew");
         reader.read_rest();
         assert_eq!(reader.names[1499..], ["f01499", "znew"]);
+    }
+}
+
+#[test]
+fn names_that_went_after_their_page_came_are_not_told() {
+    for with_attributes in [false, true] {
+        let mount = mount_of(600);
+        mount.store.plant("folder/", "");
+        let mut reader = Reader::new(&mount, with_attributes);
+        assert_eq!(reader.read(250).unwrap(), 250);
+        // The next reply has none of its names any more, and the rest is not left out.
+        for number in 250..550 {
+            let number = format!("f{number:05}");
+            let removed = mount.files.unlink(name(&number));
+            mount.runtime.block_on(removed).unwrap();
+        }
+        let removed = mount.files.remove_folder(name("folder"));
+        mount.runtime.block_on(removed).unwrap();
+        reader.read_rest();
+        let left = (0..250).chain(550..600);
+        let left: Vec<_> = left.map(|number| format!("f{number:05}")).collect();
+        assert_eq!(reader.names, left);
+    }
+}
+
+#[test]
+fn reader_waits_for_the_next_page_if_all_names_of_one_went() {
+    for with_attributes in [false, true] {
+        let mount = mount_of(1010);
+        let mut reader = Reader::new(&mount, with_attributes);
+        assert_eq!(reader.read(990).unwrap(), 990);
+        for number in 990..1000 {
+            let number = format!("f{number:05}");
+            let removed = mount.files.unlink(name(&number));
+            mount.runtime.block_on(removed).unwrap();
+        }
+        reader.read_rest();
+        assert_eq!(reader.names.len(), 1000);
+        assert_eq!(reader.names[989..991], ["f00989", "f01000"]);
     }
 }
 

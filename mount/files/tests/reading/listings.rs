@@ -138,9 +138,9 @@ fn names_that_were_made_ahead_show_what_was_changed_since() {
     };
     let read = mount.files.folders.read(handle, 10, true, take);
     mount.runtime.block_on(read).unwrap();
-    assert_eq!(shown.len(), 890);
-    for (at, (ino, size)) in shown.iter().enumerate() {
-        let place = at + 10;
+    assert_eq!(shown.len(), 889);
+    let places = (10..900).filter(|place| *place != 600);
+    for (place, (ino, size)) in places.zip(&shown) {
         assert_eq!(*ino, numbers[place], "{place}");
         assert_eq!(*size, Some(if place == 500 { 0 } else { 5 }), "{place}");
     }
