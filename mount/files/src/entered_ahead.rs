@@ -37,13 +37,14 @@ impl EnteredAhead {
             self.clear();
             self.first = index;
         }
+        let mut nodes = self.core.nodes();
         while let Some((page, at)) = listing.find(index + self.nodes.len()) {
             let left = LIMIT - self.nodes.len();
             if left == 0 {
                 return;
             }
             for (name, listed) in page.names[at..].iter().take(left) {
-                let ino = self.core.nodes().enter(folder, name, listed, page.at);
+                let ino = nodes.enter(folder, name, listed, page.at);
                 self.nodes.push_back(ino);
             }
         }

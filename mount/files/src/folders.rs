@@ -28,6 +28,8 @@ struct OpenFolder {
 struct Reading {
     listing: Listing,
     ahead: EnteredAhead,
+    /// Behind the last name that was given.
+    given_to: usize,
 }
 
 /// What a reader wants of an open folder.
@@ -99,7 +101,11 @@ impl Folders {
         let ahead = EnteredAhead::new(Arc::clone(core));
         Ok(self.open.add(OpenFolder {
             ino,
-            reading: Mutex::new(Reading { listing, ahead }),
+            reading: Mutex::new(Reading {
+                listing,
+                ahead,
+                given_to: 0,
+            }),
         }))
     }
 
@@ -162,13 +168,19 @@ impl FolderReader {
     ) -> Result<usize, Fault> {
         let (first, ttl) = (wanted.index, self.core.settings.ttl);
         let mut reading = open.reading.lock().await;
-        let Reading { listing, ahead } = &mut *reading;
+        let Reading { listing, ahead, .. } = &mut *reading;
         if listing.is_behind(first) || (first == 0 && listing.is_stale(ttl)) {
             *listing = Listing::new(self.core.key(open.ino)?);
             ahead.clear();
         }
-        self.give_names(open.ino, &mut reading, *wanted, take)
-            .await
+        if !wanted.with_attributes {
+            ahead.clear();
+        }
+        let next = self
+            .give_names(open.ino, &mut reading, *wanted, take)
+            .await?;
+        reading.given_to = next;
+        Ok(next)
     }
 
     async fn give_names(
@@ -178,7 +190,7 @@ impl FolderReader {
         mut wanted: WantedNames,
         mut take: impl FnMut(usize, FolderEntry) -> bool + Send,
     ) -> Result<usize, Fault> {
-        let Reading { listing, ahead } = reading;
+        let Reading { listing, ahead, .. } = reading;
         let mut index = wanted.index;
         loop {
             match self.has_name(ino, listing, &wanted, index).await {
@@ -251,7 +263,11 @@ impl FolderReader {
     /// who is told.
     async fn prepare(&self, open: &OpenFolder, wanted: &WantedNames) {
         let mut reading = open.reading.lock().await;
-        let Reading { listing, ahead } = &mut *reading;
+        if reading.given_to != wanted.index {
+            // The reader went elsewhere, and wants other pages.
+            return;
+        }
+        let Reading { listing, ahead, .. } = &mut *reading;
         if listing.find(wanted.index).is_none() {
             let advanced = listing.advance_now(&self.core.store, &self.core.runtime);
             let Ok(Some(arrived)) = advanced else { return };

@@ -91,7 +91,7 @@ fn listing_that_failed_goes_on_at_the_page_that_failed() {
     assert!(names.is_sorted() && names.windows(2).all(|two| two[0] != two[1]));
 }
 
-/// A mount with a folder of 900 files of 5 bytes of which a reader got the first ten names, with
+/// A mount with a folder of 900 files of 5 bytes of which a reader got the first 300 names, with
 /// the nodes of the others made ahead: the folder's handle, and the numbers of all.
 fn made_ahead() -> (Mount, u64, Vec<u64>) {
     let mount = Mount::new("", LONG);
@@ -107,11 +107,9 @@ fn made_ahead() -> (Mount, u64, Vec<u64>) {
     mount.runtime.block_on(read).unwrap();
     let known = |ino| mount.runtime.block_on(mount.files.attributes(ino)).is_ok();
     assert_eq!(numbers.len(), 900);
-    assert!(!known(numbers[9]) && !known(numbers[899]));
-    let read = mount
-        .files
-        .folders
-        .read(handle, 0, true, |index, _| index < 10);
+    assert!(!known(numbers[0]) && !known(numbers[899]));
+    let take = |index, _| index < 300;
+    let read = mount.files.folders.read(handle, 0, true, take);
     mount.runtime.block_on(read).unwrap();
     await_that(|| known(numbers[899]));
     (mount, handle, numbers)
@@ -136,10 +134,10 @@ fn names_that_were_made_ahead_show_what_was_changed_since() {
         shown.push((entry.ino, size));
         true
     };
-    let read = mount.files.folders.read(handle, 10, true, take);
+    let read = mount.files.folders.read(handle, 300, true, take);
     mount.runtime.block_on(read).unwrap();
-    assert_eq!(shown.len(), 889);
-    let places = (10..900).filter(|place| *place != 600);
+    assert_eq!(shown.len(), 599);
+    let places = (300..900).filter(|place| *place != 600);
     for (place, (ino, size)) in places.zip(&shown) {
         assert_eq!(*ino, numbers[place], "{place}");
         assert_eq!(*size, Some(if place == 500 { 0 } else { 5 }), "{place}");
@@ -151,15 +149,56 @@ fn names_that_were_made_ahead_show_what_was_changed_since() {
 
 #[test]
 fn names_that_were_made_ahead_and_not_told_are_forgotten() {
-    let (mount, handle, numbers) = made_ahead();
-    mount.files.folders.close(handle);
-    let known = |ino| mount.runtime.block_on(mount.files.attributes(ino)).is_ok();
-    await_that(|| numbers[10..].iter().all(|ino| !known(*ino)));
-    assert!(numbers[..10].iter().all(|ino| known(*ino)));
-    for ino in &numbers[..10] {
-        mount.files.forget(*ino, 1);
-        assert!(!known(*ino));
+    for is_closed in [true, false] {
+        let (mount, handle, numbers) = made_ahead();
+        let known = |ino| mount.runtime.block_on(mount.files.attributes(ino)).is_ok();
+        if is_closed {
+            mount.files.folders.close(handle);
+        } else {
+            // A reader who wants no attributes any more.
+            let read = mount.files.folders.read(handle, 300, false, |_, _| false);
+            mount.runtime.block_on(read).unwrap();
+        }
+        await_that(|| numbers[300..].iter().all(|ino| !known(*ino)));
+        assert!(numbers[..300].iter().all(|ino| known(*ino)));
+        for ino in &numbers[..300] {
+            mount.files.forget(*ino, 1);
+            assert!(!known(*ino));
+        }
     }
+}
+
+#[test]
+fn what_was_to_be_made_ready_for_a_reader_who_went_back_is_not() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let mount = Mount::on(runtime.build().unwrap(), "", LONG);
+    for number in 0..3500 {
+        mount.store.plant(&format!("f{number:05}"), "");
+    }
+    let folders = &mount.files.folders;
+    let handle = folders.open(ROOT).unwrap();
+    // One thread does it all: what a read leaves to be done waits until this waits.
+    let read = async |from: usize, count: usize| {
+        let take = |index, _| index < from + count;
+        folders.read(handle, from, false, take).await.unwrap();
+    };
+    let others = async || {
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    mount.runtime.block_on(async {
+        for from in [0, 1000, 2000] {
+            others().await;
+            read(from, 1000).await;
+        }
+        read(0, 10).await;
+        others().await;
+        let before = mount.count(Operation::List);
+        read(10, 10).await;
+        others().await;
+        assert_eq!(mount.count(Operation::List), before, "it began anew");
+    });
 }
 
 #[test]

@@ -26,7 +26,10 @@ struct Mount {
 
 impl Mount {
     fn new(prefix: &str, ttl: Duration) -> Self {
-        let runtime = Runtime::new().unwrap();
+        Self::on(Runtime::new().unwrap(), prefix, ttl)
+    }
+
+    fn on(runtime: Runtime, prefix: &str, ttl: Duration) -> Self {
         let store = Arc::new(MemoryStore::new());
         let settings = Settings {
             prefix: prefix.to_owned(),
