@@ -11,7 +11,7 @@ STANDARD=tests/mpi/standard
 EXCEPTIONS=$STANDARD/exceptions.txt
 # Program and ranks.
 STANDARD_PROGRAMS=(progress:2 locality:2 ordering:3 cancel:2 datatypes:2 matched:2 requests:2
-    intercomm:4 threads:2 matchedthreads:2 windows:2 spawn:2 finalize:2)
+    intercomm:4 threads:2 matchedthreads:2 windows:2 spawn:2 dynamic:2 finalize:2)
 
 # standard_compiler MPI: Intel MPI runs what is built for MPICH, by their common binary interface.
 standard_compiler() {
