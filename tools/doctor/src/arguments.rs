@@ -40,7 +40,7 @@ pub struct DoctorArguments {
     #[arg(long, value_name = "PROGRAM")]
     pub launcher: Option<OsString>,
     /// How many seconds a host may take to answer
-    #[arg(long, value_name = "SECONDS", default_value_t = 120,
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, allow_negative_numbers = true,
         value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub host_timeout: u32,
     /// Mount this bucket, for example s3://data/run7, list it, read a file, and unmount it

@@ -35,9 +35,10 @@ use crate::transport::Transport;
 pub struct Arguments {
     /// Number of ranks [default: --ppn if given, else as many as cores that this process may use]
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = whole)]
+    #[arg(allow_negative_numbers = true)]
     pub ranks: Option<u32>,
     /// Ranks on each host; on this machine alone: at most N ranks, and N if -n is not given
-    #[arg(long, value_name = "N", value_parser = whole)]
+    #[arg(long, value_name = "N", value_parser = whole, allow_negative_numbers = true)]
     pub ppn: Option<u32>,
     /// What carries the messages: weft, native (the MPI's own shared memory), tcp, or ofi:PROVIDER
     /// (another libfabric provider)
@@ -54,7 +55,7 @@ pub struct Arguments {
     pub oversubscribe: bool,
     /// Give the ranks on each host a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
     /// they use the host's /dev/shm if the host refuses
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub shm_size: Option<ShmSize>,
     /// Mount a bucket on each host while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
     /// refuse writing. May be repeated
@@ -74,11 +75,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// End the job after SECONDS (fractions allowed); the exit code is then 124
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub timeout: Option<f64>,
     /// Run the job again, up to N times, when its program fails, a host is lost or the launcher
     /// hangs
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = retries)]
+    #[arg(allow_negative_numbers = true)]
     pub retries: u32,
     /// Read the job from FILE, in YAML or JSON (docs/job-file.md); options win over the file
     #[arg(long, value_name = "FILE")]
@@ -141,6 +143,7 @@ pub struct HostArguments {
     pub iface: Option<String>,
     /// End the job when a host has been silent for SECONDS
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    #[arg(allow_negative_numbers = true)]
     pub host_timeout: f64,
 }
 
@@ -173,7 +176,7 @@ Exit codes (docs/run.md says more, for each MPI):
 
 fn whole(text: &str) -> Result<u32, String> {
     text.parse()
-        .map_err(|_| "it must be a whole number, at least 1".to_owned())
+        .map_err(|_| format!("it must be a whole number from 1 to {}", u32::MAX))
 }
 
 fn retries(text: &str) -> Result<u32, String> {
@@ -371,8 +374,12 @@ mod tests {
     #[test]
     fn what_is_no_number_is_refused_with_what_it_must_be() {
         for (words, said) in [
-            (["-n", "two"], "a whole number, at least 1"),
-            (["--ppn", "1.5"], "a whole number, at least 1"),
+            (["-n", "two"], "a whole number from 1 to 4294967295"),
+            (["-n", "-1"], "a whole number from 1 to 4294967295"),
+            (["-n", "4294967296"], "a whole number from 1 to 4294967295"),
+            (["--ppn", "1.5"], "a whole number from 1 to 4294967295"),
+            (["--retries", "-1"], "a whole number from 0 to 9"),
+            (["--shm-size", "-1"], "no size"),
             (["--timeout", "1m"], "a number of seconds"),
             (["--host-timeout", "long"], "a number of seconds"),
         ] {

@@ -48,7 +48,13 @@ struct EnvArguments {
     #[arg(long, conflicts_with_all = ["key", "ppn", "program"])]
     only_key: bool,
     /// Ranks on each host, if there are more ranks than cores
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_negative_numbers = true
+    )]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     ppn: u32,
     /// The program that the ranks run [default: any program of the first MPI that is found]
     program: Option<OsString>,

@@ -48,10 +48,11 @@ pub struct Options {
     pub scenario: Scenario,
     /// Hosts, 2 to 4096 [default: 49 for incast, 64 for allreduce and alltoall, otherwise 128]
     #[arg(long, value_name = "N", value_parser = number::<usize>(2..=4096, ""))]
+    #[arg(allow_negative_numbers = true)]
     pub hosts: Option<usize>,
     /// Bytes of each message, 1 to 2^40 [default: 2 MB; 64 KiB for alltoall and streams; 16 MB in
     /// all for allreduce]
-    #[arg(long, value_parser = number::<u64>(1..=1 << 40, " bytes"))]
+    #[arg(long, value_parser = number::<u64>(1..=1 << 40, " bytes"), allow_negative_numbers = true)]
     pub bytes: Option<u64>,
     /// Seed of everything random: the same seed repeats a run exactly
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
@@ -59,21 +60,42 @@ pub struct Options {
     pub seed: u64,
     /// Paths between two hosts that Weft uses, 1 to 64
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = number::<u8>(1..=64, ""))]
+    #[arg(allow_negative_numbers = true)]
     pub paths: u8,
     /// Rate of every link in Gb/s, 1 to 800
-    #[arg(long, value_name = "GBIT", default_value_t = 100)]
+    #[arg(
+        long,
+        value_name = "GBIT",
+        default_value_t = 100,
+        allow_negative_numbers = true
+    )]
     #[arg(value_parser = number::<u64>(1..=800, " Gb/s"))]
     pub rate: u64,
     /// Largest IP packet in bytes, 1280 to 9000
-    #[arg(long, value_name = "BYTES", default_value_t = 4096)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 4096,
+        allow_negative_numbers = true
+    )]
     #[arg(value_parser = number::<u16>(1280..=9000, " bytes"))]
     pub mtu: u16,
     /// Queue of every switch port in KiB, 16 to 1048576
-    #[arg(long, value_name = "KIB", default_value_t = 512)]
+    #[arg(
+        long,
+        value_name = "KIB",
+        default_value_t = 512,
+        allow_negative_numbers = true
+    )]
     #[arg(value_parser = number::<u64>(16..=1 << 20, " KiB"))]
     pub queue: u64,
     /// Of a million packets, how many every link loses, 0 to 100000
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
     #[arg(value_parser = number::<u32>(0..=100_000, " packets of a million"))]
     pub loss: u32,
     /// Hosts know each other: each exchange of the traffic is preceded by four messages of 8 bytes,

@@ -24,15 +24,26 @@ use weft_launch::rank_arguments::RankArguments;
 // structure: allow struct-fields because each is an option, and clap wants them in one place
 pub struct SubmitArguments {
     /// Number of ranks [default: one for each node, times --ppn]
-    #[arg(short = 'n', long = "np", alias = "ntasks", value_name = "N")]
+    #[arg(
+        short = 'n',
+        long = "np",
+        alias = "ntasks",
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=2_147_483_647))]
     pub ranks: Option<u32>,
     /// Number of nodes
-    #[arg(short = 'N', long, value_name = "N")]
+    #[arg(short = 'N', long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub nodes: Option<u32>,
     /// Ranks on each node
-    #[arg(long, alias = "ntasks-per-node", value_name = "N")]
+    #[arg(
+        long,
+        alias = "ntasks-per-node",
+        value_name = "N",
+        allow_negative_numbers = true
+    )]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ppn: Option<u32>,
     /// Time limit, as sbatch has it (30 is 30 minutes, 1:30:00, 2-00:00:00) or with units (1h30m)
@@ -60,7 +71,7 @@ pub struct SubmitArguments {
     #[arg(short = 'D', long = "wdir", alias = "chdir", value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// Queue the job again, up to N times, when its program fails or a node is lost
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MOST)))]
     pub retries: Option<u32>,
     /// How ranks start: a PMI that srun --mpi=list names, or mpirun [default: the first that the
@@ -72,7 +83,7 @@ pub struct SubmitArguments {
     pub transport: Option<String>,
     /// Give the ranks on each node a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
     /// they use the node's /dev/shm if the node refuses
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub shm_size: Option<ShmSize>,
     /// Mount a bucket on each node while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
     /// refuse writing. May be repeated

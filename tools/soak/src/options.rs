@@ -16,6 +16,7 @@ use crate::fault::FaultSet;
 pub struct Options {
     /// How long, in minutes: 0.1 to 10000
     #[arg(long, value_name = "M", default_value = "3", value_parser = minutes)]
+    #[arg(allow_negative_numbers = true)]
     pub minutes: f64,
     /// The seed of everything random (default: drawn, and printed)
     #[arg(long, value_name = "S")]

@@ -58,6 +58,7 @@ pub(super) struct Arguments {
 pub(super) struct Messages {
     /// Message sizes in bytes: MAX, MIN: or MIN:MAX
     #[arg(short = 'm', long = "message-size", value_name = "[MIN:]MAX")]
+    #[arg(allow_negative_numbers = true)]
     pub(super) sizes: Option<String>,
     /// Messages in flight at once (bandwidth)
     #[arg(
@@ -224,13 +225,30 @@ impl Absent {
     }
 }
 
+fn count(text: &str) -> Result<usize, String> {
+    text.parse()
+        .map_err(|_| format!("it must be a whole number of at most {}", usize::MAX))
+}
+
 #[derive(Args, Debug)]
 pub(super) struct Repeats {
     /// Iterations for every message size
-    #[arg(short = 'i', long = "iterations", value_name = "N")]
+    #[arg(
+        short = 'i',
+        long = "iterations",
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = count
+    )]
     pub(super) iterations: Option<usize>,
     /// Warm-up iterations before the timed ones
-    #[arg(short = 'x', long = "warmup", value_name = "N")]
+    #[arg(
+        short = 'x',
+        long = "warmup",
+        value_name = "N",
+        allow_negative_numbers = true,
+        value_parser = count
+    )]
     pub(super) warmup: Option<usize>,
     /// Untimed exchanges between filling the buffers and a timed iteration, with -c
     #[arg(
@@ -245,7 +263,11 @@ pub(super) struct Repeats {
     pub(super) scale: f64,
     /// Seconds that a message size may take: beyond that it has fewer iterations, at least 2, and a
     /// shorter warm-up
-    #[arg(long = "size-time", value_name = "SECONDS")]
+    #[arg(
+        long = "size-time",
+        value_name = "SECONDS",
+        allow_negative_numbers = true
+    )]
     pub(super) longest_seconds: Option<f64>,
 }
 

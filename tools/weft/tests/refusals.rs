@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What each tool of `weft` says of a wrong number: the reason, the value and the exit code.
+//!
+//! Needs no MPI.
+
+use std::process::{Command, Output, Stdio};
+
+fn weft(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
+fn assert_says(output: &Output, code: i32, words: &[&str]) {
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{talk}");
+    for word in words {
+        assert!(talk.contains(word), "no {word:?} in: {talk}");
+    }
+    assert!(!talk.contains("panicked"), "{talk}");
+}
+
+#[test]
+fn a_number_below_all_that_are_possible_is_refused_as_a_number() {
+    for (words, range) in [
+        (&["run", "-n", "-1", "x"][..], "from 1 to 4294967295"),
+        (&["run", "--ppn", "-1", "x"], "from 1 to 4294967295"),
+        (&["run", "--retries", "-1", "x"], "from 0 to 9"),
+        (&["exec", "--world", "-1", "x"], "1..=4294967295"),
+        (&["env", "--ppn", "-1"], "1..=4294967295"),
+        (&["submit", "-n", "-1", "x"], "1..=2147483647"),
+        (&["submit", "-N", "-1", "x"], "1..=65536"),
+        (&["doctor", "--host-timeout", "-1"], "1..=3600"),
+        (&["top", "--interval", "-1"], "from 0.01 to 3600"),
+        (&["soak", "--minutes", "-1"], "from 0.1 to 10000"),
+        (&["sim", "incast", "--hosts", "-1"], "from 2 to 4096"),
+        (&["sim", "incast", "--loss", "-1"], "from 0 to 100000"),
+        (&["bench", "latency", "-i", "-1"], "of at most"),
+        (&["bench", "latency", "-m", "-1"], "MIN:MAX"),
+    ] {
+        let output = weft(words).output().unwrap();
+        assert_says(&output, 2, &["-1", range]);
+    }
+}
+
+#[test]
+fn a_number_above_all_that_are_possible_is_refused_with_the_most() {
+    let output = weft(&["run", "-n", "99999999999", "x"]).output().unwrap();
+    assert_says(&output, 2, &["99999999999", "from 1 to 4294967295"]);
+    let output = weft(&["env", "--ppn", "0"]).output().unwrap();
+    assert_says(&output, 2, &["'0'", "1..=4294967295"]);
+}
