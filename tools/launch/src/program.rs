@@ -35,8 +35,13 @@ const DEEPEST_SCRIPT: u32 = 4;
 /// Finds the file that `name` stands for: as it is if it contains a slash, else on `path`.
 ///
 /// # Errors
-/// `Fault::ProgramMissing` and `Fault::ProgramNotExecutable`.
+/// `Fault::ProgramMissing` and `Fault::ProgramNotExecutable`; `Fault::Usage` for an empty name, as
+/// an unset variable of a script gives.
 pub fn locate(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Fault> {
+    if name.is_empty() {
+        let text = "the program's name is empty; name a file, or a program on PATH";
+        return Err(Fault::Usage(text.to_owned()));
+    }
     if name.as_bytes().contains(&b'/') {
         return check_executable(PathBuf::from(name));
     }
@@ -211,6 +216,13 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         path
+    }
+
+    #[test]
+    fn an_empty_name_is_no_folder_of_path() {
+        let fault = locate(OsStr::new(""), Some(OsStr::new("/usr/bin:/bin"))).unwrap_err();
+        assert_eq!(fault.exit_code(), 2, "{fault}");
+        assert!(fault.to_string().contains("name is empty"), "{fault}");
     }
 
     #[test]

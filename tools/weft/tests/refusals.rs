@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each tool of `weft` says of a wrong number: the reason, the value and the exit code.
+//! What each tool of `weft` says of a wrong number and of an empty name: the reason, the value and the exit code.
 //!
 //! Needs no MPI.
 
@@ -49,4 +49,16 @@ fn a_number_above_all_that_are_possible_is_refused_with_the_most() {
     assert_says(&output, 2, &["99999999999", "from 1 to 4294967295"]);
     let output = weft(&["env", "--ppn", "0"]).output().unwrap();
     assert_says(&output, 2, &["'0'", "1..=4294967295"]);
+}
+
+#[test]
+fn an_empty_program_is_wrong_usage() {
+    for words in [
+        &["run", "-n", "2", "--", ""][..],
+        &["exec", "--", ""],
+        &["env", ""],
+    ] {
+        let output = weft(words).output().unwrap();
+        assert_says(&output, 2, &["the program's name is empty"]);
+    }
 }
