@@ -136,7 +136,7 @@ pub fn doctor(arguments: Vec<OsString>) -> u8 {
     } else {
         text::examination(&found, Look::of_stdout(arguments.explain))
     };
-    print(&output, found.exit_code)
+    print("weft doctor", &output, found.exit_code)
 }
 
 /// The doctor on the hosts that were named, if any; answers the exit code.
@@ -179,7 +179,7 @@ fn on_hosts(arguments: &DoctorArguments) -> Result<Option<u8>, Fault> {
     } else {
         found.text()
     };
-    Ok(Some(print(&output, found.exit_code)))
+    Ok(Some(print("weft doctor", &output, found.exit_code)))
 }
 
 /// What each host is asked: a bucket takes the variables for stores along.
@@ -279,7 +279,7 @@ pub fn info(arguments: Vec<OsString>) -> u8 {
     } else {
         info.text(Look::of_stdout(false))
     };
-    print(&output, 0)
+    print("weft info", &output, 0)
 }
 
 fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
@@ -329,10 +329,13 @@ fn json(value: &impl Serialize) -> String {
     )
 }
 
-/// Standard output may be closed early by `head`; that is no failure of the check.
-fn print(text: &str, code: u8) -> u8 {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    code
+/// A reader that has gone, such as `head`, ends this process by SIGPIPE, as `main.rs` arranges.
+fn print(tool: &str, text: &str, code: u8) -> u8 {
+    let Err(error) = std::io::stdout().write_all(text.as_bytes()) else {
+        return code;
+    };
+    eprintln!("{tool}: writing to standard output: {error}; make room where it goes");
+    code.max(1)
 }
 
 fn refuse(error: &clap::Error) -> u8 {

@@ -4,8 +4,9 @@
 //! Calls `weft_launch::run`, its `exec`, `env`, `node_agent` and `bind`, `weft_bench::run`,
 //! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_job::import::run`,
 //! `weft_job::export::run`, `weft_netsim::run` and `weft_soak::run`; `completions.rs` and
-//! `manual.rs` write what shells and man(1) read, and `mount.rs` finds `weft-mount`. Nothing is
-//! decided here but what the system's signals do.
+//! `manual.rs` write what shells and man(1) read, `mount.rs` finds `weft-mount`, and
+//! `unwritable.rs` answers where nothing can be printed. Nothing is decided here but what the
+//! system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod completions;
 mod help_text;
 mod manual;
 mod mount;
+mod unwritable;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -155,6 +157,7 @@ fn check(words: &[OsString]) -> Option<String> {
 }
 
 fn main() -> ExitCode {
+    unwritable::arrange();
     let tool = Command::parse().tool;
     arrange_signals(&tool);
     ExitCode::from(match tool {

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each tool of `weft` says of a wrong number and of an empty name: the reason, the value and the exit code.
+//! What each tool of `weft` says of a wrong number, of an empty name, and where its output cannot
+//! be written: the reason, the value and the exit code.
 //!
 //! Needs no MPI.
 
+use std::fs::File;
 use std::process::{Command, Output, Stdio};
 
 fn weft(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.args(words).stdin(Stdio::null());
     command
+}
+
+/// What takes no byte.
+fn full() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
 }
 
 fn assert_says(output: &Output, code: i32, words: &[&str]) {
@@ -60,5 +67,46 @@ fn an_empty_program_is_wrong_usage() {
     ] {
         let output = weft(words).output().unwrap();
         assert_says(&output, 2, &["the program's name is empty"]);
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure_with_a_reason() {
+    for words in [
+        &["info"][..],
+        &["info", "--json"],
+        &["doctor", "--quick"],
+        &["doctor", "--quick", "--json"],
+        &["top", "--once", "--interval", "0.01"],
+        &["sim", "incast", "--hosts", "2", "--bytes", "1"],
+        &["sim", "incast", "--hosts", "2", "--bytes", "1", "--json"],
+        &["completions", "bash"],
+    ] {
+        let output = weft(words).stdout(full()).output().unwrap();
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            talk.contains("No space left on device"),
+            "{words:?}: {talk}"
+        );
+        assert!(!talk.contains("panicked"), "{words:?}: {talk}");
+        // The doctor says by 2 that Weft does not work here.
+        let code = output.status.code();
+        let doctor = words[0] == "doctor" && code == Some(2);
+        assert!(code == Some(1) || doctor, "{words:?}: {code:?}");
+    }
+}
+
+#[test]
+fn an_error_that_cannot_be_written_is_still_an_error() {
+    for words in [
+        &["import", "/nowhere/file"][..],
+        &["sim", "incast", "--plot", "/nowhere/file.svg"],
+        &["doctor", "--hosts", ""],
+        &["run", "-n", "0", "x"],
+        &["exec", "--", "/nowhere/program"],
+    ] {
+        let status = weft(words).stdout(full()).stderr(full()).status().unwrap();
+        let code = status.code();
+        assert!(matches!(code, Some(1 | 2 | 127)), "{words:?}: {code:?}");
     }
 }
