@@ -19,10 +19,18 @@ pub const FILE_NAME: &str = "libweft-fi.so";
 /// # Errors
 /// `Fault::ProviderMissing`, naming the places that were looked at.
 pub fn find(named: Option<&OsStr>, executable_folder: Option<&Path>) -> Result<PathBuf, Fault> {
+    let named = named.filter(|folder| !folder.is_empty());
     let place = match (named, executable_folder) {
-        (Some(folder), _) if !folder.is_empty() => PathBuf::from(folder),
+        (Some(folder), _) => PathBuf::from(folder),
         (_, Some(bin)) => bin.parent().unwrap_or(bin).join("lib/weft"),
-        (_, None) => PathBuf::from("lib/weft"),
+        // A guess would be a folder that anybody may have made.
+        (_, None) => {
+            let text = format!(
+                "{FILE_NAME} lies beside weft, but /proc/self/exe does not say where weft is; \
+                 mount /proc, or name the folder of {FILE_NAME} in WEFT_PROVIDER_DIR"
+            );
+            return Err(Fault::ProviderMissing(text));
+        }
     };
     if place.join(FILE_NAME).is_file() {
         return std::path::absolute(&place).map_err(Fault::system(format!("{}", place.display())));
@@ -72,5 +80,9 @@ mod tests {
                 && fault.to_string().contains("make build"),
             "{fault}"
         );
+        let empty = find(Some(OsStr::new("")), Some(Path::new("/nowhere/bin"))).unwrap_err();
+        assert_eq!(empty.to_string(), fault.to_string());
+        let fault = find(None, None).unwrap_err().to_string();
+        assert!(fault.contains("mount /proc"), "{fault}");
     }
 }
