@@ -8,7 +8,15 @@
 umask 022
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+bare=
+trap 'rm -rf "$work" ${bare:+"$bare"}' EXIT
+
+# make_bare: sets `bare`, a folder whose path has neither spaces nor colons, also where TMPDIR has
+# some: for what LD_PRELOAD names, and for what cannot start from another path.
+make_bare() {
+    bare=$work
+    [[ $work != *[[:space:]:]* ]] || bare=$(mktemp -d -p /tmp)
+}
 
 # need_weft: WEFT is the command that is tested, by default what `make build` made; without it the
 # suite ends.

@@ -53,9 +53,26 @@ fn words(line: &str) -> Vec<String> {
 
 /// Runs one of OpenFOAM's tools to its end.
 fn tool(folder: &Path, line: &str) -> Result<(), Error> {
+    takes(folder)?;
     let words = words(line);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     helper(folder, &words, None)
+}
+
+/// OpenFOAM removes spaces and quotes from paths, and ends where it met one (fileNameI.H, `valid`).
+fn takes(folder: &Path) -> Result<(), Error> {
+    let bytes = folder.as_os_str().as_encoded_bytes();
+    if bytes
+        .iter()
+        .any(|byte| b" \t\n\x0b\x0c\r\"'".contains(byte))
+    {
+        return Err(Error::Missing(format!(
+            "OpenFOAM takes no spaces or quotes in a path, and it is to run in {}; name a folder \
+             without in TMPDIR",
+            folder.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Writes a file in OpenFOAM's form.
@@ -113,6 +130,15 @@ mod tests {
         let outcome = parse(LOG, "0.5\n").expect("a whole log");
         assert_eq!(outcome.figures[0].value, 172_800.0);
         assert_eq!(outcome.result.len(), 2);
+    }
+
+    #[test]
+    fn a_folder_that_openfoam_does_not_take_is_named_with_what_helps() {
+        takes(Path::new("/tmp/weft-app-ä;x")).expect("a path that it takes");
+        for path in ["/tmp/a b/run", "/tmp/it's", "/a\tb", "/\"a\""] {
+            let text = takes(Path::new(path)).unwrap_err().to_string();
+            assert!(text.contains(path) && text.contains("TMPDIR"), "{text}");
+        }
     }
 
     #[test]

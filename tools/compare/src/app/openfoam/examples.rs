@@ -207,6 +207,7 @@ fn control(folder: &Path, iterations: usize) -> Result<(), Error> {
 
 /// Changes an entry of a dictionary.
 fn set(folder: &Path, file: &str, entry: &str, value: &str) -> Result<(), Error> {
+    super::takes(folder)?;
     let mut words = super::words("foamDictionary");
     words.extend([file, "-entry", entry, "-set", value].map(str::to_owned));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
