@@ -9,9 +9,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 need_weft
+make_bare
 finish() {
     mountpoint -q "$work/small" && umount "$work/small"
-    rm -rf "$work"
+    rm -rf "$work" "$bare"
 }
 trap finish EXIT
 
@@ -29,7 +30,7 @@ exits() {
 # In an array and not in a function, so that $! is its process and SIGINT meets nobody else.
 compare=("$WEFT" bench compare --transport "native,tcp" --benchmarks latency -m 8:64
     --repeat-scale 0.01)
-turns() { grep -c '"type":"run"' "$1/runs.jsonl" 2>/dev/null || true; }
+turns() { cat "$1/runs.jsonl" 2>/dev/null | grep -c '"type":"run"'; }
 
 check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec "${compare[@]}" \
     --mpi /nowhere/mpiexec --out "$work/nowhere"
@@ -181,8 +182,9 @@ ranks_of() {
 }
 check 'a killed rank fails its run, which is recorded and told' killed
 
-# Two hosts that weft makes, in folders of this suite: other testbeds may be there.
-beds=$work/beds scripts=$work/scripts
+# Two hosts that weft makes, in folders of this suite: other testbeds may be there. MPIs' launchers
+# start a program of the testbed, and take no spaces in its path.
+beds=$bare/beds scripts=$work/scripts
 mkdir "$scripts"
 between=("$WEFT" bench compare --testbed direct,mtu=1500 --mpi "$mpi" --transport weft,tcp
     --benchmarks latency -m 8:16 --repeat-scale 0.01)
@@ -207,6 +209,9 @@ assert {row["baseline"] for row in rows if row["transport"] == "weft"} == {"tcp"
 PYTHON
 }
 
+# is_so_or_gone JOB COMMAND...: the command is true, or the job has ended before it was.
+is_so_or_gone() { "${@:2}" || gone "$1"; }
+
 # without_us SIGNAL CODE WHEN...: the testbed goes, whatever ends weft once the command is true.
 without_us() {
     local signal=$1 code=$2 job name status
@@ -215,7 +220,8 @@ without_us() {
     WEFT_TESTBED_STATE=$beds TMPDIR=$scripts "${between[@]}" -r 50 --out "$work/ended" \
         >"$work/first" 2>&1 &
     job=$!
-    wait_for 120 "$@" || { cat "$work/first"; kill -KILL "$job"; return 1; }
+    wait_for 120 is_so_or_gone "$job" "$@"
+    "$@" || { cat "$work/first"; kill -KILL "$job"; return 1; }
     name=$(ls "$beds")
     kill "-$signal" "$job"
     wait "$job"

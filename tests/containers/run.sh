@@ -13,9 +13,10 @@ ROOT=$PWD wanted=("$@")
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 need_weft
+make_bare
 confine=$work/confine
 gcc -Wall -O2 -o "$confine" tests/containers/confine.c &&
-    gcc -Wall -O2 -DPRELOAD -shared -fPIC -o "$work/closed.so" tests/containers/confine.c ||
+    gcc -Wall -O2 -DPRELOAD -shared -fPIC -o "$bare/closed.so" tests/containers/confine.c ||
     { echo 'not ok - tests/containers/confine.c does not build';
         echo '0 passed, 1 failed, 0 skipped'; exit 1; }
 
@@ -89,7 +90,7 @@ environment no-single-copy no_single_copy '' '!single copy'
 doctor no-single-copy no_single_copy '' 'single copy' warn \
     'seccomp profile that allows process_vm_readv'
 
-no_rights() { "$confine" --no-ptrace env LD_PRELOAD="$work/closed.so" "$@"; }
+no_rights() { "$confine" --no-ptrace env LD_PRELOAD="$bare/closed.so" "$@"; }
 environment no-rights no_rights '' '!single copy'
 doctor no-rights no_rights '' 'single copy' warn 'Operation not permitted'
 
@@ -100,8 +101,8 @@ environment pid-namespaces plain 'unshare -p -f' '!single copy'
 doctor pid-namespaces plain 'unshare -p -f' 'shared heap' warn 'different containers'
 
 printf '#!/bin/sh\nmkdir -p %s/empty && mount --bind %s/empty /proc && exec "$@"\n' \
-    "$work" "$work" >"$work/no-proc" && chmod +x "$work/no-proc"
-environment no-proc plain "unshare -m $work/no-proc" ''
+    "$bare" "$bare" >"$bare/no-proc" && chmod +x "$bare/no-proc"
+environment no-proc plain "unshare -m $bare/no-proc" ''
 
 no_memfd() { "$confine" --deny memfd_create "$@"; }
 no_memfd_folder() { no_memfd env FI_WEFT_REGION_DIR=/dev/shm "$@"; }
