@@ -22,12 +22,13 @@ no_mount_is_left() {
     [ -z "$(pgrep -f "$work/mounting" || true)" ] && [ -z "$(ls -A "$work/bucket")" ]
 }
 
-script writes "printf x >$work/bucket/of-\$SLURM_PROCID" \
-    "until [ \$(cat $work/bucket/of-* | wc -c) = 4 ]; do sleep 0.1; done" \
-    "grep -c ' $work/bucket ' /proc/self/mountinfo"
-script loses "{ touch $work/wrote" "until [ -e $work/refusing ]; do sleep 0.1; done" \
-    "printf x; kill -9 \$\$; } >$work/bucket/lost-0"
-script lost "$work/loses" 'exit 0'
+# In mountinfo a space is \040 (proc(5)).
+script writes "printf x >'$work/bucket/of-'\$SLURM_PROCID" \
+    "until [ \$(cat '$work/bucket/of-'* | wc -c) = 4 ]; do sleep 0.1; done" \
+    "grep -cF ' ${work// /\\040}/bucket ' /proc/self/mountinfo"
+script loses "{ touch '$work/wrote'" "until [ -e '$work/refusing' ]; do sleep 0.1; done" \
+    "printf x; kill -9 \$\$; } >'$work/bucket/lost-0'"
+script lost "'$work/loses'" 'exit 0'
 
 if [ ! -c /dev/fuse ]; then
     skip 'submitted jobs with a bucket' 'there is no /dev/fuse'
@@ -94,10 +95,11 @@ else
 
     # A process that has inherited an open file writes into it and ends. Its close(2) does not wait
     # for the store, so the rank is over while the file is not in the bucket.
-    script opens "exec 3>$work/bucket/late-\$SLURM_JOB_ID" "$work/writes-late & exit"
-    script writes-late "touch $work/wrote" "until [ -e $work/store-waits ]; do sleep 0.05; done" \
-        'printf x >&3' "touch $work/over"
-    script outlives "$work/opens" "until [ -e $work/over ]; do sleep 0.05; done"
+    script opens "exec 3>'$work/bucket/late-'\$SLURM_JOB_ID" "'$work/writes-late' & exit"
+    script writes-late "touch '$work/wrote'" \
+        "until [ -e '$work/store-waits' ]; do sleep 0.05; done" \
+        'printf x >&3' "touch '$work/over'"
+    script outlives "'$work/opens'" "until [ -e '$work/over' ]; do sleep 0.05; done"
     is_over_but_for_its_file() { ! pgrep -f "^/bin/sh $work/(outlives|writes-late)"; }
     # publishing: a job in that state.
     publishing() {
@@ -122,8 +124,8 @@ else
     store_answers
     report $status 'a store that takes longer than KillWait: the job ends, and no mount stays'
 
-    script stays-mounted "printf x >$work/bucket/kept-\$SLURM_PROCID" \
-        "touch $work/stays-\$SLURM_PROCID" "until [ -e $work/leave ]; do sleep 0.05; done"
+    script stays-mounted "printf x >'$work/bucket/kept-'\$SLURM_PROCID" \
+        "touch '$work/stays-'\$SLURM_PROCID" "until [ -e '$work/leave' ]; do sleep 0.05; done"
     both_stay() { [ -e "$work/stays-0" ] && [ -e "$work/stays-1" ]; }
     keepers() { pgrep -f "^$work/mounting/bin/weft mounts keep"; }
     there=$(objects)
@@ -136,7 +138,7 @@ else
 
     weft_mounting submit --dry-run "${plain[@]}" --mount "s3://data/p:$work/bucket:ro" -- \
         "$work/well" >"$work/out" 2>&1 &&
-        grep -qF -- "--mount s3://data/p:$work/bucket:ro" "$work/out" &&
+        grep -q -- "--mount '\?s3://data/p:$work/bucket:ro" "$work/out" &&
         ! grep -q -e weft-secret -e "$BUCKET_URL" "$work/out" &&
         ! grep -rq -e weft-secret "$WEFT_JOBS_DIR"
     report $? 'the script names the bucket, and neither address nor credentials'
