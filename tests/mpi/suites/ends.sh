@@ -128,7 +128,7 @@ ends_suite() {
         run_case "ends have their codes, $mpi" 200 ends_have_their_codes "$mpi"
         run_case "ends: a rank fails before MPI_Init, $mpi" 200 \
             failing_before_init_ends_the_job "$mpi"
-        [[ $mpi == *openmpi ]] || run_case "ends: a rank ends with 0 before MPI_Init, $mpi" 120 \
+        run_case "ends: a rank ends with 0 before MPI_Init, $mpi" 120 \
             who_is_missing_is_told "$mpi"
         run_case "ends: Ctrl-C, $mpi" 60 ended_by INT 130 "$mpi" sleep
         run_case "ends: TERM, and the ranks ignore it, $mpi" 60 ended_by TERM 143 "$mpi" stubborn

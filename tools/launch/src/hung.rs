@@ -4,6 +4,9 @@
 //! Without `--timeout` the job would last for ever.
 //!
 //! A rank that ends with 0 has not failed, also where the others wait for it: that is only said.
+//! Ranks of Open MPI do not wait for words of their launcher; they look again and again, as
+//! programs do that wait for something else. But when they wait for a rank that has ended without
+//! MPI_Init, each has its endpoint of Weft, and that rank had none.
 //!
 //! Called by `supervise.rs`; asks `rank_ledger.rs`. Debian's Open MPI 4.1.4 hangs in some jobs
 //! whose ranks fail in or before MPI_Init; that it has sent KILL by then was not seen. MPICH 5.0.2
@@ -17,6 +20,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use weft_os::system_call;
 
+use crate::endpoints::Endpoints;
 use crate::rank_ends::locked;
 use crate::rank_ledger::Ledger;
 use crate::signals;
@@ -39,10 +43,13 @@ enum Stuck {
     Ranks(Vec<(u32, u64)>),
     /// So is every rank that still runs, and this one has ended with 0: nobody has failed.
     RanksWithout(u32, Vec<(u32, u64)>),
+    /// All ranks that run have opened an endpoint, and nobody else has, not this one, which has
+    /// ended with 0.
+    Endpoints(u32, Vec<u32>),
 }
 
 impl Stuck {
-    fn now(launcher: u32, ledger: &Mutex<Ledger>) -> Option<Self> {
+    fn now(launcher: u32, ledger: &Mutex<Ledger>, endpoints: &Endpoints) -> Option<Self> {
         // Looks at processes may last, and nobody hears meanwhile.
         let (running, kills, first, first_well) = {
             let ledger = locked(ledger);
@@ -50,8 +57,12 @@ impl Stuck {
             (ledger.running(), kills, ledger.first, ledger.first_well)
         };
         if first.is_none() {
-            let waiting = waits_for_launcher(&running)?;
-            return Some(Self::RanksWithout(first_well?, waiting));
+            let well = first_well?;
+            if let Some(waiting) = waits_for_launcher(&running) {
+                return Some(Self::RanksWithout(well, waiting));
+            }
+            let is_without = endpoints.are_open_in_just(running.len());
+            return is_without.then_some(Self::Endpoints(well, running));
         }
         // A rank may need long to give back its memory, or waits inside the kernel.
         let lives = |&rank: &u32| signals::lives(rank);
@@ -59,6 +70,36 @@ impl Stuck {
             return may_go_on(launcher).then_some(Self::Launcher);
         }
         waits_for_launcher(&running).map(Self::Ranks)
+    }
+}
+
+impl Stuck {
+    /// What is said where no rank has failed. A program may have its reasons, as one that starts
+    /// others by MPI_Comm_spawn and waits long for them. So the job goes on.
+    fn words_without(&self) -> Option<String> {
+        let (rank, seen) = match self {
+            Self::RanksWithout(rank, _) => (
+                rank,
+                format!(
+                    "has ended with exit code 0, and all ranks that still run have waited for \
+                     {PATIENCE_SECONDS} seconds for what their launcher says, as ranks wait in \
+                     MPI_Init until all have called it"
+                ),
+            ),
+            Self::Endpoints(rank, _) => (
+                rank,
+                format!(
+                    "has ended with exit code 0 and without an endpoint of Weft, and all ranks \
+                     that still run have had one for {PATIENCE_SECONDS} seconds, as ranks have in \
+                     MPI_Init, which waits until all have called it"
+                ),
+            ),
+            Self::Launcher | Self::Ranks(_) => return None,
+        };
+        Some(format!(
+            "rank {rank} {seen}; if rank {rank} did not call MPI_Init, they wait for ever. Have \
+             every rank call it, or none; Ctrl-C and --timeout end the job"
+        ))
     }
 }
 
@@ -120,7 +161,12 @@ impl Seen {
 /// Looks at a job in which a rank has ended until its launcher ends or hangs after a failure; then
 /// tells it and returns. Where no rank has failed it only says, once, for what the others wait.
 /// Blocks; for a thread of its own.
-pub(crate) fn watch(launcher: u32, ledger: &Mutex<Ledger>, tell: impl FnOnce()) {
+pub(crate) fn watch(
+    launcher: u32,
+    ledger: &Mutex<Ledger>,
+    endpoints: &Endpoints,
+    tell: impl FnOnce(),
+) {
     let mut seen = Seen::default();
     let mut said = false;
     loop {
@@ -130,35 +176,21 @@ pub(crate) fn watch(launcher: u32, ledger: &Mutex<Ledger>, tell: impl FnOnce()) 
         }
         // A launcher may wait until somebody reads what the ranks have written.
         let is_read = takes_output(std::io::stdout()) && takes_output(std::io::stderr());
-        let now = Stuck::now(launcher, ledger).filter(|_| is_read);
-        let without = match &now {
-            Some(Stuck::RanksWithout(rank, _)) => Some(*rank),
-            _ => None,
-        };
+        let now = Stuck::now(launcher, ledger, endpoints).filter(|_| is_read);
+        let without = now.as_ref().and_then(Stuck::words_without);
         match (seen.is_hung(now), without) {
             (false, _) => {}
             (true, None) => {
                 tell();
                 return;
             }
-            (true, Some(rank)) if !said => {
-                say_without(rank);
+            (true, Some(words)) if !said => {
+                say!("weft: {words}");
                 said = true;
             }
             (true, Some(_)) => {}
         }
     }
-}
-
-/// A program may have its reasons, as one that starts others by MPI_Comm_spawn and waits long for
-/// them. So the job goes on.
-fn say_without(rank: u32) {
-    say!(
-        "weft: rank {rank} has ended with exit code 0, and all ranks that still run have waited \
-         for {PATIENCE_SECONDS} seconds for their launcher, as ranks wait in MPI_Init until all \
-         have called it; if rank {rank} did not call MPI_Init, they wait for ever. Have every rank \
-         call it, or none; Ctrl-C and --timeout end the job"
-    );
 }
 
 /// Whether a stream takes more, or reports an error.
@@ -244,7 +276,7 @@ mod tests {
         let killed_only = ledger(&[&runs, &killed]);
         let failed = ledger(&[&runs, &killed, fails[0], fails[1]]);
         let process = launcher.id();
-        let now = |ledger| Stuck::now(process, ledger);
+        let now = |ledger| Stuck::now(process, ledger, &Endpoints::default());
         assert_eq!(now(&failed), None, "a rank that is killed may need long");
         rank.kill().unwrap();
         rank.wait().unwrap();
@@ -262,6 +294,30 @@ mod tests {
         launcher.kill().unwrap();
         launcher.wait().unwrap();
         assert_eq!(now(&failed), None);
+    }
+
+    #[test]
+    fn ranks_that_have_all_opened_endpoints_wait_for_one_that_ended_without() {
+        let mut rank = Command::new("sleep").arg("1000").spawn().unwrap();
+        let runs = format!("rank {} 1", rank.id());
+        let endpoints = Endpoints::default();
+        let now = |ledger: Mutex<Ledger>| Stuck::now(0, &ledger, &endpoints);
+        let waits = || ledger(&[&runs, "rank 99 0", "ended 99 0"]);
+        assert_eq!(now(waits()), None, "no MPI, or another transport than Weft");
+        endpoints.hear(rank.id(), true);
+        let found = now(waits()).unwrap();
+        assert_eq!(found, Stuck::Endpoints(0, vec![rank.id()]));
+        assert!(
+            found
+                .words_without()
+                .unwrap()
+                .starts_with("rank 0 has ended")
+        );
+        assert_eq!(now(ledger(&[&runs])), None, "nobody has ended");
+        endpoints.hear(99, true);
+        assert_eq!(now(waits()), None, "who ended had called MPI_Init");
+        rank.kill().unwrap();
+        rank.wait().unwrap();
     }
 
     #[test]

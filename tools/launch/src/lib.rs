@@ -39,7 +39,8 @@
 //!   end, `zombies` sees those that nobody asks for, `rank_ledger` knows which one failed first,
 //!   and `hung` sees whether the launcher ends then. `retries` is one attempt of a job, and what a
 //!   signal does between two (`--retries`).
-//! - Ending: `report` receives the counters of the ranks through a socket; `collective_calls` are
+//! - Ending: `report` receives the counters of the ranks through a socket, and `endpoints` knows
+//!   meanwhile who has opened one; `collective_calls` are
 //!   those of collectives, `number_text` formats numbers. `leftovers` and `sessions` remove files
 //!   of processes that were killed. `limits` names limits that a failed job may have reached.
 //!   `outcome` makes the exit code, the summary and the record of `--json`. `stderr` prints lines
@@ -77,6 +78,7 @@ mod deadlock;
 pub mod dev_shm;
 pub mod discover;
 pub mod elf;
+pub mod endpoints;
 pub mod env;
 pub mod environment;
 pub mod exact_bytes;
@@ -142,6 +144,8 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+use std::time::Duration;
 
 use arguments::Arguments;
 use fault::Fault;
@@ -335,30 +339,21 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
     } else {
         None
     };
-    let patience = arguments.host_patience()?;
-    let mut elsewhere = Elsewhere::default();
-    let mut spared = Vec::new();
-    if let Some(agents) = &mut job.agents {
-        command.env(agent_protocol::MARK, &job.mark);
-        let (sender, receiver) = std::sync::mpsc::channel();
-        agents.watch(patience, &sender);
-        spared = agents.shells();
-        elsewhere = Elsewhere {
-            losses: Some(receiver),
-            spared: spared.clone(),
-        };
-    }
+    let mut elsewhere = watch_hosts(job, &mut command, arguments.host_patience()?);
     let holder = job.holder.take();
     if let Some(holder) = &holder {
-        spared.push(holder.pid());
         elsewhere.spared.push(holder.pid());
     }
-    let ranks = match &job.launcher_library {
+    let spared = elsewhere.spared.clone();
+    let mut ranks = match &job.launcher_library {
         Some(library) => library
             .add(&mut command)
             .map_err(Fault::system("opening the socket for how ranks end"))?,
         None => None,
     };
+    if let (Some(ranks), Some(collector)) = (&mut ranks, &collector) {
+        ranks.endpoints = collector.endpoints();
+    }
     let family = job.chosen.installation.family;
     let leftovers = Leftovers::note(&leftovers::prefixes(family));
     let limits = Limits {
@@ -391,6 +386,20 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<Ended, Fault> {
         ended.add_hosts(agents, arguments.quiet);
     }
     Ok(ended)
+}
+
+/// Listens to the agents of the other hosts, if the job has any.
+fn watch_hosts(job: &mut Job, command: &mut Command, patience: Duration) -> Elsewhere {
+    let Some(agents) = &mut job.agents else {
+        return Elsewhere::default();
+    };
+    command.env(agent_protocol::MARK, &job.mark);
+    let (sender, receiver) = std::sync::mpsc::channel();
+    agents.watch(patience, &sender);
+    Elsewhere {
+        losses: Some(receiver),
+        spared: agents.shells(),
+    }
 }
 
 impl Ended {

@@ -13,6 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::endpoints::Endpoints;
 use crate::rank_ledger::{Ledger, Word};
 use crate::report;
 use crate::zombies::Zombies;
@@ -30,6 +31,8 @@ pub struct Listener {
     name: String,
     secret: String,
     socket: UnixDatagram,
+    /// Who has opened an endpoint of Weft; nobody, where Weft does not carry the job's messages.
+    pub endpoints: Endpoints,
 }
 
 impl Listener {
@@ -45,6 +48,7 @@ impl Listener {
             name,
             secret,
             socket,
+            endpoints: Endpoints::default(),
         })
     }
 

@@ -19,6 +19,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::collective_calls::{self, Collective};
+use crate::endpoints::Endpoints;
 use crate::number_text::{grouped, in_parentheses, size};
 
 /// The variable that tells the provider where to report to: the name of the socket without the
@@ -175,6 +176,7 @@ impl Summary {
 pub struct Collector {
     name: String,
     end: Vec<u8>,
+    endpoints: Endpoints,
     thread: JoinHandle<(Vec<Report>, u32)>,
 }
 
@@ -197,10 +199,23 @@ impl Collector {
         let end = random_hex()?.into_bytes();
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         let last = end.clone();
+        let endpoints = Endpoints::default();
+        let heard = endpoints.clone();
         let thread = std::thread::Builder::new()
             .name("reports".into())
-            .spawn(move || receive(&listener, &last))?;
-        Ok(Self { name, end, thread })
+            .spawn(move || receive(&listener, &last, &heard))?;
+        Ok(Self {
+            name,
+            end,
+            endpoints,
+            thread,
+        })
+    }
+
+    /// Who has opened an endpoint so far.
+    #[must_use]
+    pub fn endpoints(&self) -> Endpoints {
+        self.endpoints.clone()
     }
 
     /// The value for FI_WEFT_REPORT.
@@ -223,8 +238,8 @@ impl Collector {
     }
 }
 
-fn receive(listener: &UnixListener, end: &[u8]) -> (Vec<Report>, u32) {
-    let mut reports = Vec::new();
+fn receive(listener: &UnixListener, end: &[u8], endpoints: &Endpoints) -> (Vec<Report>, u32) {
+    let mut reports: Vec<Report> = Vec::new();
     let mut unreadable = 0_u32;
     loop {
         let stream = match listener.accept() {
@@ -234,8 +249,13 @@ fn receive(listener: &UnixListener, end: &[u8]) -> (Vec<Report>, u32) {
         };
         match text_of(stream) {
             Ok(text) if text == end => return (reports, unreadable),
-            Ok(text) => match serde_json::from_slice(&text) {
-                Ok(report) => reports.push(report),
+            Ok(text) => match serde_json::from_slice::<Report>(&text) {
+                Ok(report) => {
+                    if report.collectives.is_none() {
+                        endpoints.hear(report.pid, report.opened);
+                    }
+                    reports.push(report);
+                }
                 Err(_) => unreadable = unreadable.saturating_add(1),
             },
             Err(_) => unreadable = unreadable.saturating_add(1),

@@ -168,16 +168,17 @@ pub fn run(
 /// Hears how the ranks of a launcher end; looks at the launcher once one has ended.
 fn listen(ranks: Listener, launcher: u32, events: Sender<Event>) -> io::Result<Ends> {
     let mut events = Some(events);
+    let endpoints = ranks.endpoints.clone();
     ranks.listen(move |ledger| {
         let Some(events) = events.take() else {
             return;
         };
-        let ledger = ledger.clone();
+        let (ledger, endpoints) = (ledger.clone(), endpoints.clone());
         let tell = move || drop(events.send(Event::Hung));
         // Without a thread the job lasts until the launcher ends, as it does without a failure.
         let _ = std::thread::Builder::new()
             .name("hung".into())
-            .spawn(move || hung::watch(launcher, &ledger, tell));
+            .spawn(move || hung::watch(launcher, &ledger, &endpoints, tell));
     })
 }
 
