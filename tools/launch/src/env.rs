@@ -68,8 +68,9 @@ Examples:
   eval \"$(weft env --mpi openmpi --key)\"              a job on several hosts, in its batch script
 
 Every program that the shell starts preloads the shell's libraries. So here --heap is private
-and --yield is system unless you say otherwise. weft exec needs none of this. docs/exec.md says
-more.";
+and --yield is system unless you say otherwise. What --libfabric or WEFT_LIBFABRIC names is among
+these libraries: every program of the shell loads it, also one without MPI. weft exec needs none of
+this. docs/exec.md says more.";
 
 /// The command line of `weft env`, as a shell completes it.
 #[must_use]
