@@ -289,9 +289,9 @@ fn words_for_the_other_kind_of_file_are_refused() {
     let command = r#""command": ["a"]"#;
     assert!(refusal(command, "", &["--queue", "q"]).contains("--queue is for"));
     assert!(refusal(command, "", &["--", "./a"]).contains("write none after --"));
-    assert!(refusal(command, "", &["--parameter", "x=1"]).contains("no Ref::x stands"));
+    assert!(refusal(command, "", &["--parameter", "x=1"]).contains("no Ref::x in"));
     let longer = r#""command": ["a", "Ref::input"]"#;
-    assert!(refusal(longer, "", &["--parameter", "in=1"]).contains("no Ref::in stands"));
+    assert!(refusal(longer, "", &["--parameter", "in=1"]).contains("no Ref::in in"));
     let cluster = definition("cluster.yaml");
     for (words, told) in [
         (

@@ -186,7 +186,7 @@ fn a_job_file_cannot_hold_such_names_and_says_where_they_belong() {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{talk}");
     assert!(talk.contains("byte 25 is the first that is not"), "{talk}");
-    assert!(talk.contains("command line, behind --spec FILE"), "{talk}");
+    assert!(talk.contains("command line, after --spec FILE"), "{talk}");
     // Not so for files that others write.
     let mut import = Command::new(env!("CARGO_BIN_EXE_weft"));
     let output = import.args(["import", &file]).output().unwrap();
