@@ -51,7 +51,7 @@ impl AckHold {
         self.is_holding = true;
         let is_vain = self.is_open && self.late_steps(now_ns) > HOLD_MOST_STEPS.into();
         if is_vain {
-            self.hold_steps -= self.hold_steps / DECAY_PART;
+            self.decay();
         }
         if is_vain || !self.is_open {
             self.is_open = true;
@@ -79,10 +79,18 @@ impl AckHold {
     }
 
     /// A message has arrived whose acknowledgement leaves at once: when ours follows does not
-    /// matter.
+    /// matter. If none has followed the ones before it for longer than the usual delay, to hold
+    /// their acknowledgement back was in vain.
     #[inline]
-    pub(crate) fn skip(&mut self) {
-        self.is_open = false;
+    pub(crate) fn skip(&mut self, now_ns: Instant, usual_ns: Nanos) {
+        let usual_steps = (usual_ns.0 >> STEP_BITS) as u32;
+        if std::mem::take(&mut self.is_open) && self.late_steps(now_ns) > usual_steps {
+            self.decay();
+        }
+    }
+
+    fn decay(&mut self) {
+        self.hold_steps -= self.hold_steps / DECAY_PART;
     }
 
     /// What was learned does not hold any more.
@@ -170,6 +178,38 @@ mod tests {
             hold.on_acknowledged();
         }
         assert_eq!(waits_ns(&mut hold), USUAL_NS.0);
+    }
+
+    /// It asks before it must wait: an acknowledgement is held back for no longer than that.
+    #[test]
+    fn who_asks_and_gets_no_message_of_ours_is_soon_kept_waiting_no_longer_than_usual() {
+        let mut hold = AckHold::new();
+        exchange(&mut hold, 100, Nanos(8 * MS));
+        for (pause_ns, is_unlearned) in [(USUAL_NS, false), (Nanos(300_000), true)] {
+            for turn in 0..60 {
+                let now_ns = Instant((1 << 40) + turn * MS);
+                hold.begin(now_ns, USUAL_NS);
+                hold.skip(now_ns + pause_ns, USUAL_NS);
+                hold.on_acknowledged();
+            }
+            assert_eq!(waits_ns(&mut hold) == USUAL_NS.0, is_unlearned);
+            hold.on_message(Instant(1 << 40));
+        }
+    }
+
+    /// What it asks for leaves at once, whether a message of ours follows or not.
+    #[test]
+    fn nothing_is_unlearned_from_questions_after_a_message_of_ours() {
+        let mut hold = AckHold::new();
+        exchange(&mut hold, 100, Nanos(8 * MS));
+        for turn in 0..60 {
+            let now_ns = Instant(turn * 100 * MS);
+            hold.begin(now_ns, USUAL_NS);
+            hold.on_message(now_ns + Nanos(7 * MS));
+            hold.skip(now_ns + Nanos(8 * MS), USUAL_NS);
+            hold.on_acknowledged();
+        }
+        assert!(waits_ns(&mut hold) > 7 * MS);
     }
 
     #[test]

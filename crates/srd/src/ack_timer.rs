@@ -75,7 +75,7 @@ impl AckTimer {
     /// learned: the sender hears at once, and so would not learn with us.
     fn hold_segment(&mut self, at_once: bool, now_ns: Instant, usual_ns: Nanos) -> Nanos {
         if at_once {
-            self.hold.skip();
+            self.hold.skip(now_ns, usual_ns);
             return usual_ns;
         }
         self.hold.begin(now_ns, usual_ns)

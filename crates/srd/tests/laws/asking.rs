@@ -140,6 +140,29 @@ fn who_sends_one_way_sends_hardly_a_message_again() {
     }
 }
 
+/// What the receiver has learned in an exchange is of no use for messages that it does not answer.
+#[test]
+fn messages_one_way_soon_take_as_few_packets_after_an_exchange_as_without_one() {
+    for length in [4 << 10, 8 << 10] {
+        let packets_after = |rounds| {
+            let mut world = with_packets(true);
+            exchange(&mut world, length, rounds);
+            let mut before = 0;
+            for token in 0..1000 {
+                if token == 500 {
+                    before = world.sent_per_host[0];
+                }
+                world.post(0, 1, 10_000 + token, length);
+                world.run_for(300 * US);
+            }
+            world.sent_per_host[0] - before
+        };
+        let (usual, after) = (packets_after(0), packets_after(150));
+        println!("500 messages of {length} bytes: {usual} packets, {after} after an exchange");
+        assert!(after <= usual + usual / 10);
+    }
+}
+
 /// The acknowledgement comes while the sender is away.
 #[test]
 fn a_sender_that_computes_after_its_messages_sends_none_again() {
