@@ -174,6 +174,11 @@ of_own_lengths() {
     # for the segment, which are served once they are read in place.
     [ "$(count "$work/record" alltoall weft)" -gt 600 ] ||
         { echo 'alltoallv is not served, or not read in place' >>"$work/out"; return 1; }
+    # Long blocks that a rank must unpack.
+    job 2 "$1" --json "$work/record" -- "$work/uneven-$1" unpack || return
+    grep -aq '^all is well$' "$work/out" || return
+    [ "$(count "$work/record" alltoall weft)-$(count "$work/record" alltoall mpi)" = 0-200 ] ||
+        { echo 'long blocks that must be unpacked are served' >>"$work/out"; return 1; }
     job 2 "$1" --json "$work/record" -- "$work/uneven-$1" begin || return
     grep -aq '^all is well$' "$work/out" || return
     for call in gather scatter allgather alltoall reduce_scatter; do

@@ -5,6 +5,7 @@
  *   uneven wait    MPI_Gatherv, MPI_Scatterv and MPI_Allgatherv, whose blocks are long, and
  *                  MPI_Alltoallv and MPI_Alltoallw, in place with short blocks, and with long ones
  *                  of one buffer without gaps
+ *   uneven unpack  MPI_Alltoallv of long blocks, which the last rank takes through a type with gaps
  *   uneven begin   MPI_Igatherv and its relatives, with calls that Weft serves in between
  *
  * Ends with `all is well`, or says what is not. */
@@ -171,6 +172,32 @@ static void long_blocks(int typed) {
         check(take_begins[from] / unit, takes[from], from, rank, "alltoallv of long blocks");
 }
 
+/* What the last rank takes has a word between any two; it gives nothing. */
+static void long_blocks_to_gaps(void) {
+    int gives[RANKS], begins[RANKS], takes[RANKS], take_begins[RANKS];
+    int is_last = rank == ranks - 1;
+    MPI_Datatype apart, kind = MPI_INT;
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &apart);
+    MPI_Type_commit(&apart);
+    if (is_last) kind = apart;
+    memset(taken, 0, sizeof taken);
+    for (int at = 0, place = 3; at < ranks; at++) {
+        gives[at] = is_last ? 0 : 2 * UNIT, takes[at] = at == ranks - 1 ? 0 : 2 * UNIT;
+        begins[at] = place, take_begins[at] = at * 2 * UNIT;
+        for (int here = 0; here < gives[at]; here++) given[place + here] = word(rank, at, here);
+        place += gives[at];
+    }
+    MPI_Alltoallv(given, gives, begins, MPI_INT, taken, takes, take_begins, kind, MPI_COMM_WORLD);
+    for (int from = 0; from < ranks - 1; from++)
+        for (int here = 0, step = is_last ? 2 : 1; here < 2 * UNIT; here++) {
+            int *found = taken + (from * 2 * UNIT + here) * step;
+            if (*found == word(from, rank, here) && (!is_last || found[1] == 0)) continue;
+            fprintf(stderr, "turn %d, rank %d: gaps, word %d of rank %d\n", turn, rank, here, from);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    MPI_Type_free(&apart);
+}
+
 static void reduce_scatter(void) {
     MPI_Request request;
     for (int at = 0, place = 0; at < ranks; place += counts[at], at++)
@@ -186,12 +213,17 @@ static void reduce_scatter(void) {
 
 int main(int argc, char **argv) {
     int begins = argc > 1 && strcmp(argv[1], "begin") == 0;
+    int unpacks = argc > 1 && strcmp(argv[1], "unpack") == 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (ranks > RANKS) MPI_Abort(MPI_COMM_WORLD, 2);
     for (int at = 0; at < 5; at++) MPI_Barrier(MPI_COMM_WORLD);
     for (turn = 0; turn < TURNS; turn++) {
+        if (unpacks) {
+            long_blocks_to_gaps();
+            continue;
+        }
         describe(begins || turn < TURNS / 2 ? 40 : UNIT - 100);
         memset(taken, 0, sizeof taken);
         gather(begins);

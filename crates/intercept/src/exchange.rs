@@ -240,7 +240,11 @@ pub unsafe fn parts_to_parts(
             };
             let given_bytes = from.as_ref().map_or(0, Parts::longest_bytes);
             let longest_bytes = all.longest_bytes().max(given_bytes);
+            // Unpacking takes a second copy: long blocks come sooner by the MPI's messages.
+            let is_taken_well =
+                all.is_plain() || within(mpi, Call::Alltoall, all.longest_bytes(), served).is_ok();
             let tries = are_parts_shown(longest_bytes, served)
+                && is_taken_well
                 && from.as_ref().is_some_and(Parts::can_be_shown);
             if !tries {
                 within(mpi, Call::Alltoall, longest_bytes, served)?;
