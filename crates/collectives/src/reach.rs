@@ -11,7 +11,8 @@ use crate::fault::Fault;
 /// Words of a [`Shown`].
 const SHOWN_WORDS: usize = 3;
 
-/// Where a rank's data lie: words that mean something to [`Reach`] alone.
+/// Where a rank's data lie: their length is the second word; the others mean something to [`Reach`]
+/// alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shown(pub [u64; SHOWN_WORDS]);
 
@@ -22,6 +23,12 @@ impl Shown {
     /// Whether there is anything.
     pub(crate) fn is_there(self) -> bool {
         self != Self::NOTHING
+    }
+
+    /// How long it says that they are.
+    pub(crate) fn length_bytes(self) -> u64 {
+        let Self([_, length_bytes, _]) = self;
+        length_bytes
     }
 }
 

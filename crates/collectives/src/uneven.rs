@@ -4,14 +4,15 @@
 //! place.
 //!
 //! In the first step each rank names its longest block. With it comes the beginning of each block,
-//! or, from a rank that shows its data, where in them each block begins. So short blocks take one
+//! or, from a rank that shows its data, where in them each block lies. So short blocks take one
 //! step, and all ranks see alike whether the data of all can be read in place.
 
-use weft_memory::BytesView;
+use weft_memory::{BytesView, BytesViewMut};
 
 use crate::agreement::{self, REFUSAL};
 use crate::exchange::Exchange;
 use crate::fault::Fault;
+use crate::layout::{RANK_LIMIT, STAGE_BYTES};
 use crate::pipeline::{self, Transfer};
 use crate::reach::{Shown, Sight};
 use crate::segment::Part;
@@ -100,11 +101,18 @@ impl Heard {
     }
 }
 
-/// The entry of a rank in a table of where blocks begin.
+/// Words of an entry in a table of where blocks lie: where one begins, and how long it is.
+const ENTRY_WORDS: usize = 2;
+
+const ENTRY_BYTES: usize = ENTRY_WORDS * WORD_BYTES;
+
+const _: () = assert!(RANK_LIMIT * ENTRY_BYTES <= STAGE_BYTES);
+
+/// The entry of a rank.
 fn entry(rank: usize) -> Part {
     Part {
-        offset_bytes: rank * WORD_BYTES,
-        length_bytes: WORD_BYTES,
+        offset_bytes: rank * ENTRY_BYTES,
+        length_bytes: ENTRY_BYTES,
     }
 }
 
@@ -170,13 +178,14 @@ fn claim(spreading: &Spreading<'_>, sight: &mut Option<Sight<'_>>, terms: Terms)
     claim
 }
 
-/// Publishes it, with the beginnings of the blocks or where in the data they begin.
+/// Publishes it, with the beginnings of the blocks or where in the data they lie.
 fn say(exchange: &mut Exchange, step: u64, spreading: &Spreading<'_>, own: Claim) {
     if own.way == Way::Shown {
         for rank in exchange.others() {
-            let begins_at = [spreading.given.of(rank).offset_bytes as u64];
+            let block = spreading.given.of(rank);
+            let words = [block.offset_bytes as u64, block.length_bytes as u64];
             let mut target = exchange.stage(step, entry(rank));
-            target.fill(0, BytesView::from_words(&begins_at));
+            target.fill(0, BytesView::from_words(&words));
         }
     } else if own.longest_bytes != REFUSAL as u64 {
         spreading.stage(exchange, 0, step);
@@ -222,12 +231,37 @@ fn pull(
     spreading.keep_own(own);
     for rank in exchange.others() {
         let mut target = spreading.target(rank);
-        let begins_at = exchange.staged(rank, step, entry(own)).first_word();
-        if target.length_bytes() == 0 {
-            continue;
+        let shown = sight.shown[rank];
+        let begins_at = beginning(exchange, rank, step, shown, target.length_bytes())?;
+        if target.length_bytes() > 0 {
+            sight.pull(exchange, rank, begins_at, &mut target)?;
         }
-        agreement::check(exchange, rank, begins_at)?;
-        sight.pull(exchange, rank, begins_at as usize, &mut target)?;
     }
     Ok(())
+}
+
+/// Where in what `rank` has shown its block for us begins, of which we take so many bytes.
+///
+/// # Errors
+/// [`Fault::Mismatch`], which ends the team, if the block has another length, or lies elsewhere.
+fn beginning(
+    exchange: &mut Exchange,
+    rank: usize,
+    step: u64,
+    shown: Shown,
+    taken_bytes: usize,
+) -> Result<usize, Fault> {
+    let mut words = [0; ENTRY_WORDS];
+    // A rank without data has no table.
+    if shown.is_there() {
+        let staged = exchange.staged(rank, step, entry(exchange.rank()));
+        BytesViewMut::from_words(&mut words).fill(0, staged);
+    }
+    let [begins_at, length_bytes] = words;
+    let end = begins_at.checked_add(length_bytes);
+    let lies_in_shown = end.is_some_and(|end| end <= shown.length_bytes());
+    if length_bytes != taken_bytes as u64 || !lies_in_shown {
+        return Err(exchange.give_up(Fault::Mismatch { rank }));
+    }
+    Ok(begins_at as usize)
 }

@@ -20,11 +20,21 @@ use crate::threads::run;
 const CALLS: usize = if cfg!(miri) { 4 } else { 30 };
 
 /// Threads see each other's memory as it is; a row ends where a multiple of a length does.
-struct OneProcess {
+pub struct OneProcess {
     row_bytes: usize,
     shows: bool,
     /// Bytes that were prepared of each rank, and from where: nothing else is shown.
     prepared: Vec<(AtomicUsize, AtomicUsize)>,
+}
+
+impl OneProcess {
+    pub fn new(row_bytes: usize, shows: bool, ranks: usize) -> Self {
+        Self {
+            row_bytes,
+            shows,
+            prepared: (0..ranks).map(|_| Default::default()).collect(),
+        }
+    }
 }
 
 impl Reach for OneProcess {
@@ -237,11 +247,7 @@ impl Case {
     // structure: allow function-length because each call has its own arm
     fn make(&self, team: &mut Team, wait: &mut dyn Wait) {
         let (own, ranks, length) = (team.rank(), team.ranks(), self.length_bytes);
-        let mut reach = OneProcess {
-            row_bytes: self.row_bytes,
-            shows: self.hides != Some(own),
-            prepared: (0..ranks).map(|_| Default::default()).collect(),
-        };
+        let mut reach = OneProcess::new(self.row_bytes, self.hides != Some(own), ranks);
         let mut direct = Direct::new(team, &mut reach);
         if let What::Alltoallv = self.what {
             return self.alltoallv(&mut direct, wait, own, ranks);

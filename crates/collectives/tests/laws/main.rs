@@ -4,6 +4,7 @@
 mod blocks;
 mod faults;
 mod in_place;
+mod lengths;
 mod nonblocking;
 mod random;
 mod threads;

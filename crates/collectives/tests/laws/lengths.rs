@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Alltoalls with lengths that only some ranks know, by two threads as ranks that do not name the
+//! same lengths, or show less than they give: an error, and nothing is read that is not meant.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weft_collectives::{
+    Block, Direct, Fault, Lengths, Reach, Shape, Shown, Stopped, Team, Terms, Wait,
+};
+use weft_memory::{BytesView, BytesViewMut};
+
+use crate::in_place::OneProcess;
+use crate::threads::run;
+
+/// Bytes of each buffer.
+const BYTES: usize = 64;
+
+/// Waits until the other rank's call has ended: who is told of a mistake makes no further step.
+struct WhileCalled<'a> {
+    has_ended: &'a AtomicBool,
+    wait: &'a mut dyn Wait,
+}
+
+impl Wait for WhileCalled<'_> {
+    fn pause(&mut self, spins: u32) -> Result<(), Stopped> {
+        self.wait.pause(spins)?;
+        match self.has_ended.load(Ordering::Relaxed) {
+            true => Err(Stopped),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Does not show the last so many bytes of the data.
+struct Understating {
+    hidden_bytes: usize,
+    reach: OneProcess,
+}
+
+impl Reach for Understating {
+    fn show(&mut self, bytes: BytesView<'_>) -> Option<Shown> {
+        let Shown([address, length_bytes, place]) = self.reach.show(bytes)?;
+        let shown_bytes = length_bytes - self.hidden_bytes as u64;
+        Some(Shown([address, shown_bytes, place]))
+    }
+
+    fn prepare(&mut self, rank: usize, shown: Shown, offset_bytes: usize) -> usize {
+        self.reach.prepare(rank, shown, offset_bytes)
+    }
+
+    fn view(&self, rank: usize, shown: Shown, offset: usize, most_bytes: usize) -> BytesView<'_> {
+        self.reach.view(rank, shown, offset, most_bytes)
+    }
+}
+
+/// What the first of two ranks gives the second, and what that one takes; a few bytes go back.
+#[derive(Clone, Copy)]
+struct Case {
+    given: Block,
+    taken_bytes: usize,
+    hidden_bytes: usize,
+}
+
+impl Case {
+    fn make(
+        self,
+        team: &mut Team,
+        wait: &mut dyn Wait,
+        send: &[u8],
+    ) -> (Result<(), Fault>, Vec<u8>) {
+        let mut recv = vec![0xEE; BYTES];
+        let (mut given, mut taken) = ([Block::default(); 2], [Block::default(); 2]);
+        let back = block(0, 8);
+        if team.rank() == 0 {
+            (given[1], taken[1]) = (self.given, back);
+        } else {
+            (given[0], taken[0]) = (back, block(0, self.taken_bytes));
+        }
+        let lengths = Lengths {
+            given: &given,
+            taken: &taken,
+        };
+        let terms = Terms {
+            tries: true,
+            most_staged_bytes: 0,
+        };
+        let mut reach = Understating {
+            hidden_bytes: self.hidden_bytes,
+            reach: OneProcess::new(BYTES, true, 2),
+        };
+        let mut direct = Direct::new(team, &mut reach);
+        let (send, into) = (
+            BytesView::from_slice(send),
+            BytesViewMut::from_slice(&mut recv),
+        );
+        let end = direct.alltoall_of_lengths(wait, Some(send), into, lengths, terms);
+        (end, recv)
+    }
+
+    /// How the call ends on the rank that takes, and what it then has.
+    fn end(self) -> (Result<(), Fault>, Vec<u8>) {
+        let send: Vec<u8> = (0..BYTES as u8).collect();
+        let has_ended = AtomicBool::new(false);
+        let mut found = run(&Shape::flat(2, true), |team, wait| {
+            if team.rank() == 0 {
+                let has_ended = &has_ended;
+                return self.make(team, &mut WhileCalled { has_ended, wait }, &send);
+            }
+            let found = self.make(team, wait, &send);
+            has_ended.store(true, Ordering::Relaxed);
+            found
+        });
+        found.pop().expect("two ranks")
+    }
+}
+
+fn block(offset_bytes: usize, length_bytes: usize) -> Block {
+    Block {
+        offset_bytes,
+        length_bytes,
+    }
+}
+
+#[test]
+fn a_rank_reads_in_place_as_much_as_it_is_given_and_no_other_length() {
+    let end = |given, taken_bytes| {
+        let case = Case {
+            given,
+            taken_bytes,
+            hidden_bytes: 0,
+        };
+        case.end()
+    };
+    let untouched = vec![0xEE; BYTES];
+    let (outcome, recv) = end(block(8, 24), 24);
+    assert_eq!(outcome, Ok(()));
+    assert_eq!(recv[..24], *(8..32).collect::<Vec<u8>>());
+    assert_eq!(recv[24..], untouched[24..]);
+    let mismatch = (Err(Fault::Mismatch { rank: 0 }), untouched);
+    for (given_bytes, taken_bytes) in [(24, 32), (24, 16), (24, 0), (0, 24)] {
+        assert_eq!(end(block(8, given_bytes), taken_bytes), mismatch);
+    }
+}
+
+#[test]
+fn a_block_that_ends_behind_what_is_shown_is_not_read() {
+    let end = |hidden_bytes| {
+        let case = Case {
+            given: block(40, 16),
+            taken_bytes: 16,
+            hidden_bytes,
+        };
+        case.end()
+    };
+    assert_eq!(end(8).0, Ok(()));
+    let untouched = vec![0xEE; BYTES];
+    let mismatch = (Err(Fault::Mismatch { rank: 0 }), untouched);
+    assert_eq!(end(9), mismatch);
+    assert_eq!(end(40), mismatch);
+}
