@@ -15,7 +15,7 @@
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is; `uneven`:
-//!   alltoall with it.
+//!   alltoall with it, and `beginnings` its first step.
 //! - [`direct`]: algorithms for long data, which ranks read in place through [`reach`].
 //! - [`nonblocking`]: nonblocking calls, by the algorithms that `pipeline` runs.
 //! - [`arithmetic`]: elements, operations, and the loops over them.
@@ -28,6 +28,7 @@ mod allreduce;
 pub mod arithmetic;
 mod barrier;
 mod bcast;
+mod beginnings;
 pub mod blocks;
 mod buffers;
 pub mod direct;

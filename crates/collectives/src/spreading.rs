@@ -95,7 +95,7 @@ impl Spreading<'_> {
     }
 
     /// How much a rank publishes in a step, whole or not.
-    fn published_bytes(&self, ranks: usize) -> usize {
+    pub(crate) fn published_bytes(&self, ranks: usize) -> usize {
         (ranks - 1) * self.chunks.chunk_bytes
     }
 
@@ -140,6 +140,50 @@ impl Spreading<'_> {
             exchange.stage(step, place).fill_for_others(0, data);
         }
     }
+
+    /// Puts a chunk of each block into short data.
+    pub(crate) fn put(&self, exchange: &Exchange, chunk: usize, target: &mut BytesViewMut<'_>) {
+        let own = exchange.rank();
+        for rank in exchange.others() {
+            let place = self.place(own, rank, 0);
+            target.fill(place.offset_bytes, self.piece(rank, chunk));
+        }
+    }
+
+    /// Where a chunk of the block from `rank` goes, and where that rank publishes it.
+    fn taken_chunk(&self, own: usize, rank: usize, chunk: usize) -> (Part, Part) {
+        let part = self.chunk_of(self.taken.of(rank), chunk);
+        (part, self.place(rank, own, part.length_bytes))
+    }
+
+    /// Takes a chunk of the block from `rank` out of its short data.
+    pub(crate) fn take_from(&mut self, own: usize, rank: usize, chunk: usize, data: BytesView<'_>) {
+        let (part, place) = self.taken_chunk(own, rank, chunk);
+        let mut target = part.of_mut(&mut self.buffers.recv);
+        target.fill(0, place.of(data));
+    }
+
+    /// Takes a chunk of the block from `rank` out of what it has staged.
+    pub(crate) fn take_staged(
+        &mut self,
+        exchange: &Exchange,
+        rank: usize,
+        chunk: usize,
+        step: u64,
+    ) {
+        let (part, place) = self.taken_chunk(exchange.rank(), rank, chunk);
+        let mut target = part.of_mut(&mut self.buffers.recv);
+        target.fill(0, exchange.staged(rank, step, place));
+    }
+
+    /// Brings a chunk of this rank's block for itself to its place, if it gives any.
+    pub(crate) fn keep_own_chunk(&mut self, own: usize, chunk: usize) {
+        if let (Some(send), true) = (self.buffers.send, self.givers.include(own)) {
+            let from = self.chunk_of(self.given.of(own), chunk);
+            let to = self.chunk_of(self.taken.of(own), chunk);
+            to.of_mut(&mut self.buffers.recv).fill(0, from.of(send));
+        }
+    }
 }
 
 impl Transfer for Spreading<'_> {
@@ -170,11 +214,7 @@ impl Transfer for Spreading<'_> {
         let published_bytes = self.published_bytes(exchange.ranks());
         if published_bytes <= INLINE_BYTES {
             let mut all = Inline::EMPTY;
-            for rank in exchange.others() {
-                let place = self.place(own, rank, 0);
-                let mut target = all.view_mut(published_bytes);
-                target.fill(place.offset_bytes, self.piece(rank, chunk));
-            }
+            self.put(exchange, chunk, &mut all.view_mut(published_bytes));
             exchange.publish_inline(step, all.view(published_bytes));
             return Ok(());
         }
@@ -192,24 +232,17 @@ impl Transfer for Spreading<'_> {
     ) -> Result<(), Fault> {
         let own = exchange.rank();
         let published_bytes = self.published_bytes(exchange.ranks());
-        for rank in exchange.others().filter(|rank| self.givers.include(*rank)) {
+        let givers = self.givers;
+        for rank in exchange.others().filter(|rank| givers.include(*rank)) {
             exchange.heed(wait, rank, step)?;
-            let part = self.chunk_of(self.taken.of(rank), chunk);
-            let place = self.place(rank, own, part.length_bytes);
-            let mut target = part.of_mut(&mut self.buffers.recv);
             if published_bytes <= INLINE_BYTES {
                 let all = exchange.inline(rank, step, published_bytes);
-                let data = all.view(published_bytes);
-                target.fill(0, data.part(place.offset_bytes, part.length_bytes));
+                self.take_from(own, rank, chunk, all.view(published_bytes));
             } else {
-                target.fill(0, exchange.staged(rank, step, place));
+                self.take_staged(exchange, rank, chunk, step);
             }
         }
-        if let (Some(send), true) = (self.buffers.send, self.givers.include(own)) {
-            let from = self.chunk_of(self.given.of(own), chunk);
-            let to = self.chunk_of(self.taken.of(own), chunk);
-            to.of_mut(&mut self.buffers.recv).fill(0, from.of(send));
-        }
+        self.keep_own_chunk(own, chunk);
         Ok(())
     }
 }

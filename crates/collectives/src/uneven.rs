@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Alltoall with blocks whose lengths only some ranks know (docs/collectives.md, clause 4.8).
-//! Called by team.rs and direct.rs; calls spreading.rs, and reach.rs for data that are read in
-//! place.
+//! Called by team.rs and direct.rs; calls beginnings.rs and spreading.rs, and reach.rs for data
+//! that are read in place.
 //!
 //! In the first step each rank names its longest block. With it comes the beginning of each block,
 //! or, from a rank that shows its data, where in them each block lies. So short blocks take one
@@ -10,10 +10,11 @@
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::agreement::{self, REFUSAL};
+use crate::beginnings::Room;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
 use crate::layout::{RANK_LIMIT, STAGE_BYTES};
-use crate::pipeline::{self, Transfer};
+use crate::pipeline;
 use crate::reach::{Shown, Sight};
 use crate::segment::Part;
 use crate::spreading::{self, Spreading};
@@ -23,6 +24,8 @@ const WORD_BYTES: usize = size_of::<u64>();
 
 /// Words of the first step's flag: the longest block, the [`Way`], and what is shown.
 const CLAIM_WORDS: usize = 5;
+
+const CLAIM_BYTES: usize = CLAIM_WORDS * WORD_BYTES;
 
 /// How a call with lengths that only some ranks know may be carried out.
 #[derive(Clone, Copy, Debug)]
@@ -36,21 +39,33 @@ pub struct Terms {
 /// How a rank gives its blocks in the first step. Specified by docs/collectives.md, clause 4.8.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    /// Their beginnings are staged.
-    Staged = 0,
+    /// Their beginnings are published.
+    Staged(Room),
     /// They are shown.
-    Shown = 1,
+    Shown,
     /// All are empty.
-    Either = 2,
+    Either,
 }
 
 impl Way {
-    /// Anything else that a rank wrote counts as staged.
+    fn word(self) -> u64 {
+        match self {
+            Self::Staged(Room::Shares) => 0,
+            Self::Shown => 1,
+            Self::Either => 2,
+            Self::Staged(Room::Close) => 3,
+            Self::Staged(Room::Flag(_)) => 4,
+        }
+    }
+
+    /// Anything else that a rank wrote counts as 0.
     fn of(word: u64) -> Self {
         match word {
             1 => Self::Shown,
             2 => Self::Either,
-            _ => Self::Staged,
+            3 => Self::Staged(Room::Close),
+            4 => Self::Staged(Room::Flag(CLAIM_BYTES)),
+            _ => Self::Staged(Room::Shares),
         }
     }
 }
@@ -66,14 +81,13 @@ struct Claim {
 impl Claim {
     fn words(self) -> [u64; CLAIM_WORDS] {
         let Shown([first, second, third]) = self.shown;
-        [self.longest_bytes, self.way as u64, first, second, third]
+        [self.longest_bytes, self.way.word(), first, second, third]
     }
 
     /// What `rank` said in a step of which we have heard.
     fn of(exchange: &Exchange, rank: usize, step: u64) -> Self {
-        let length_bytes = CLAIM_WORDS * WORD_BYTES;
-        let inline = exchange.inline(rank, step, length_bytes);
-        let view = inline.view(length_bytes);
+        let inline = exchange.inline(rank, step, CLAIM_BYTES);
+        let view = inline.view(CLAIM_BYTES);
         let word = |at: usize| view.part(at * WORD_BYTES, WORD_BYTES).first_word();
         Self {
             longest_bytes: word(0),
@@ -96,7 +110,7 @@ struct Heard {
 impl Heard {
     fn add(&mut self, claim: Claim) {
         self.longest_bytes = self.longest_bytes.max(claim.longest_bytes);
-        self.are_shown &= claim.way != Way::Staged;
+        self.are_shown &= !matches!(claim.way, Way::Staged(_));
         self.are_staged &= claim.way != Way::Shown;
     }
 }
@@ -129,8 +143,7 @@ pub(crate) fn run(
 ) -> Result<(), Fault> {
     let step = exchange.next_step();
     exchange.open(wait, step)?;
-    spreading.chunks = spreading::beginnings(exchange);
-    let own = claim(spreading, &mut sight, terms);
+    let own = claim(exchange, spreading, &mut sight, terms);
     say(exchange, step, spreading, own);
     let heard = hear(exchange, wait, step, own, &mut sight)?;
     let are_too_long = !heard.are_shown && heard.longest_bytes > terms.most_staged_bytes as u64;
@@ -140,7 +153,7 @@ pub(crate) fn run(
     }
     match &mut sight {
         _ if heard.are_staged => {
-            spreading.take(exchange, wait, 0, step)?;
+            take_beginnings(exchange, step, spreading);
             spreading.skipped_bytes = spreading.chunks.chunk_bytes;
         }
         Some(sight) if heard.are_shown => {
@@ -158,14 +171,20 @@ pub(crate) fn run(
 }
 
 /// What this rank says.
-fn claim(spreading: &Spreading<'_>, sight: &mut Option<Sight<'_>>, terms: Terms) -> Claim {
+fn claim(
+    exchange: &Exchange,
+    spreading: &Spreading<'_>,
+    sight: &mut Option<Sight<'_>>,
+    terms: Terms,
+) -> Claim {
     let longest_bytes = spreading.longest_bytes();
+    let given_bytes = spreading.given.longest_bytes();
     let mut claim = Claim {
         longest_bytes: longest_bytes as u64,
-        way: Way::Staged,
+        way: Way::Staged(Room::of(exchange, given_bytes, CLAIM_BYTES)),
         shown: Shown::NOTHING,
     };
-    if spreading.given.longest_bytes() == 0 {
+    if given_bytes == 0 {
         claim.way = Way::Either;
     } else if let (Some(sight), true, Some(send)) = (sight, terms.tries, spreading.buffers.send)
         && let Some(shown) = sight.reach.show(send)
@@ -179,18 +198,27 @@ fn claim(spreading: &Spreading<'_>, sight: &mut Option<Sight<'_>>, terms: Terms)
 }
 
 /// Publishes it, with the beginnings of the blocks or where in the data they lie.
-fn say(exchange: &mut Exchange, step: u64, spreading: &Spreading<'_>, own: Claim) {
-    if own.way == Way::Shown {
-        for rank in exchange.others() {
-            let block = spreading.given.of(rank);
-            let words = [block.offset_bytes as u64, block.length_bytes as u64];
-            let mut target = exchange.stage(step, entry(rank));
-            target.fill(0, BytesView::from_words(&words));
+fn say(exchange: &mut Exchange, step: u64, spreading: &mut Spreading<'_>, own: Claim) {
+    let words = own.words();
+    let words = BytesView::from_words(&words);
+    match own.way {
+        Way::Staged(room) if own.longest_bytes != REFUSAL as u64 => {
+            return room.publish(exchange, step, spreading, words);
         }
-    } else if own.longest_bytes != REFUSAL as u64 {
-        spreading.stage(exchange, 0, step);
+        Way::Shown => tabulate(exchange, step, spreading),
+        Way::Staged(_) | Way::Either => {}
     }
-    exchange.publish_inline(step, BytesView::from_words(&own.words()));
+    exchange.publish_inline(step, words);
+}
+
+/// Stages where in the data the blocks for the others lie.
+fn tabulate(exchange: &Exchange, step: u64, spreading: &Spreading<'_>) {
+    for rank in exchange.others() {
+        let block = spreading.given.of(rank);
+        let words = [block.offset_bytes as u64, block.length_bytes as u64];
+        let mut target = exchange.stage(step, entry(rank));
+        target.fill(0, BytesView::from_words(&words));
+    }
 }
 
 /// Hears all ranks.
@@ -218,6 +246,17 @@ fn hear(
     }
     exchange.all_have_finished(step - 1);
     Ok(heard)
+}
+
+/// Takes the beginnings of all blocks.
+fn take_beginnings(exchange: &Exchange, step: u64, spreading: &mut Spreading<'_>) {
+    for rank in exchange.others() {
+        if let Way::Staged(room) = Claim::of(exchange, rank, step).way {
+            room.take(exchange, rank, step, spreading);
+        }
+    }
+    spreading.chunks = spreading::beginnings(exchange);
+    spreading.keep_own_chunk(exchange.rank(), 0);
 }
 
 /// Takes all blocks from where they lie.

@@ -5,12 +5,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weft_collectives::{
-    Block, Direct, Fault, Lengths, Reach, Shape, Shown, Stopped, Team, Terms, Wait,
+    Block, Blocks, Direct, Fault, Lengths, Reach, Shape, Shown, Stopped, Team, Terms, Wait,
 };
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::in_place::OneProcess;
-use crate::threads::run;
+use crate::threads::{Memory, run, run_in};
 
 /// Bytes of each buffer.
 const BYTES: usize = 64;
@@ -157,4 +157,42 @@ fn a_block_that_ends_behind_what_is_shown_is_not_read() {
     let mismatch = (Err(Fault::Mismatch { rank: 0 }), untouched);
     assert_eq!(end(9), mismatch);
     assert_eq!(end(40), mismatch);
+}
+
+/// Pages of staging that an alltoall takes in which each of eight ranks gives each so many bytes.
+fn pages_of(length_bytes: usize) -> usize {
+    const RANKS: usize = 8;
+    let shape = Shape::flat(RANKS, false);
+    let memory = Memory::new(RANKS);
+    let blocks: Vec<Block> = (0..RANKS)
+        .map(|rank| block(rank * length_bytes, length_bytes))
+        .collect();
+    run_in(&memory, &shape, |team, wait| {
+        let byte = |from: usize, to: usize| (1 + from * RANKS + to) as u8;
+        let own = team.rank();
+        let bytes = |of: &dyn Fn(usize) -> u8| -> Vec<u8> {
+            (0..RANKS)
+                .flat_map(|rank| vec![of(rank); length_bytes])
+                .collect()
+        };
+        let (send, expected) = (bytes(&|to| byte(own, to)), bytes(&|from| byte(from, own)));
+        let mut recv = vec![0; RANKS * length_bytes];
+        let blocks = Blocks::Uneven(&blocks);
+        let (send, into) = (
+            BytesView::from_slice(&send),
+            BytesViewMut::from_slice(&mut recv),
+        );
+        let end = team.alltoall(wait, Some(send), into, blocks, blocks);
+        assert_eq!((end, recv), (Ok(()), expected));
+    });
+    memory.staging_pages(RANKS)
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "many threads take Miri minutes")]
+fn short_blocks_take_few_pages() {
+    // In the flag; then a page for each rank; then as many as seven blocks of 2 KiB.
+    assert_eq!((pages_of(1), pages_of(11)), (0, 0));
+    assert_eq!((pages_of(12), pages_of(64)), (8, 8));
+    assert!(pages_of(65) > 8);
 }

@@ -61,6 +61,16 @@ impl Memory {
         self.word(to).store(value, Ordering::Relaxed);
     }
 
+    /// How many pages behind the ranks' control pages hold anything but zeros.
+    pub fn staging_pages(&self, ranks: usize) -> usize {
+        let pages = ranks..self.layout.size() / 4096;
+        let is_used = |page: &usize| {
+            let mut words = page * 512..(page + 1) * 512;
+            words.any(|at| self.word(at).load(Ordering::Relaxed) != 0)
+        };
+        pages.filter(is_used).count()
+    }
+
     fn word(&self, index: usize) -> &AtomicU64 {
         assert!((index + 1) * 8 <= self.layout.size());
         let word = self.base.as_ptr().wrapping_add(index * 8).cast();
@@ -108,11 +118,19 @@ pub fn run<T: Send>(
     shape: &Shape,
     work: impl Fn(&mut Team, &mut Yielding<'_>) -> T + Sync,
 ) -> Vec<T> {
-    let memory = Memory::new(shape.domains.len());
+    run_in(&Memory::new(shape.domains.len()), shape, work)
+}
+
+/// As [`run`], in memory of the caller's.
+pub fn run_in<T: Send>(
+    memory: &Memory,
+    shape: &Shape,
+    work: impl Fn(&mut Team, &mut Yielding<'_>) -> T + Sync,
+) -> Vec<T> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let start = |rank| {
-            let (memory, stop, work) = (&memory, &stop, &work);
+            let (stop, work) = (&stop, &work);
             scope.spawn(move || {
                 let _ended = Ended(stop);
                 let mut wait = Yielding {
