@@ -79,6 +79,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use serde::{Deserialize, Serialize};
+use weft_job::answer::answer;
 use weft_launch::family::Family;
 use weft_launch::fault::Fault;
 use weft_launch::remote_shell::RemoteShell;
@@ -100,7 +101,7 @@ use tree::Tree;
 pub fn doctor(arguments: Vec<OsString>) -> u8 {
     let arguments = match DoctorArguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return refuse(&error),
+        Err(error) => return answer("weft doctor", &error),
     };
     if let Some(done) = other_side(&arguments) {
         return match done {
@@ -266,7 +267,7 @@ fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
 pub fn info(arguments: Vec<OsString>) -> u8 {
     let arguments = match InfoArguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return refuse(&error),
+        Err(error) => return answer("weft info", &error),
     };
     let executable = std::env::current_exe().ok();
     let info = info::Info::gather(
@@ -336,9 +337,4 @@ fn print(tool: &str, text: &str, code: u8) -> u8 {
     };
     eprintln!("{tool}: writing to standard output: {error}; make room where it goes");
     code.max(1)
-}
-
-fn refuse(error: &clap::Error) -> u8 {
-    let _ = error.print();
-    u8::try_from(error.exit_code()).unwrap_or(2)
 }

@@ -27,6 +27,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use weft_job::answer::answer;
 
 use rates::{Order, Report};
 use screen::{Room, View};
@@ -79,7 +80,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let arguments = match TopArguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return crate::refuse(&error),
+        Err(error) => return answer("weft top", &error),
     };
     let on_screen = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let outcome = if arguments.prometheus {

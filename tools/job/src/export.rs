@@ -30,6 +30,7 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
+use crate::answer::answer;
 use crate::fault::Fault;
 use crate::file::{JobFile, Unread, write_out};
 pub use exported::Exported;
@@ -87,10 +88,7 @@ or written, 2 wrong input.";
 pub fn run(words: Vec<OsString>) -> u8 {
     let target = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments.target,
-        Err(error) => {
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
-        }
+        Err(error) => return answer("weft export", &error),
     };
     match export(&target) {
         Ok(()) => 0,

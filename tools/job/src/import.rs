@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
+use crate::answer::answer;
 use crate::convert::{batch, parallel_cluster};
 use crate::fault::Fault;
 use crate::file::{JobFile, Unread, text_of, write_out};
@@ -64,10 +65,7 @@ fn pair(text: &str) -> Result<(String, String), String> {
 pub fn run(words: Vec<OsString>) -> u8 {
     let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
-        }
+        Err(error) => return answer("weft import", &error),
     };
     match import(&arguments) {
         Ok(()) => 0,

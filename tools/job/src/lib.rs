@@ -17,8 +17,11 @@
 //! - `write`: a job as the text of a job file; `import`: the command.
 //! - `export`: a job as the files of other systems, and the command for it.
 //! - `sbatch`: a job as a batch script for Slurm; `shell` quotes its words.
+//!
+//! `answer` prints what clap says in place of a run, for all commands that stand above this crate.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 mod check;
 mod convert;
 mod decode;

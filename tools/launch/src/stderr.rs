@@ -10,6 +10,7 @@ use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
 use clap::error::ErrorKind;
+use weft_job::answer::answer;
 
 /// `eprintln!`, but whole and never a reason to fail.
 macro_rules! say {
@@ -50,7 +51,7 @@ pub(crate) fn refusal(error: &clap::Error, line: CommandLine<'_>) -> u8 {
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         refuse_on(&mut io::stderr(), error, coloured);
     } else {
-        let _ = error.print();
+        return answer(tool, error);
     }
     u8::try_from(error.exit_code()).unwrap_or(2)
 }

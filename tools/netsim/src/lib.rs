@@ -42,6 +42,7 @@ pub mod topology;
 pub mod workload;
 
 use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
 
 use options::Options;
 
@@ -57,10 +58,16 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let options = match Options::read(arguments) {
         Ok(options) => options,
         Err(error) => {
-            let usage = error.use_stderr();
-            // A closed pipe leaves nobody to tell.
-            let _ = error.print();
-            return if usage { EXIT_USAGE } else { EXIT_OK };
+            let written = error.print();
+            return match written {
+                _ if error.use_stderr() => EXIT_USAGE,
+                // A closed pipe leaves nobody to tell.
+                Err(why) if why.kind() != ErrorKind::BrokenPipe => {
+                    let _ = writeln!(io::stderr(), "weft sim: writing to standard output: {why}");
+                    EXIT_FAILED
+                }
+                _ => EXIT_OK,
+            };
         }
     };
     match simulate(&options) {

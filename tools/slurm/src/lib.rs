@@ -45,6 +45,7 @@ use std::ffi::OsString;
 use clap::Parser;
 use clap::error::ErrorKind;
 use fault::Fault;
+use weft_job::answer::answer;
 
 /// One line for the user.
 fn say(text: &str) {
@@ -76,10 +77,6 @@ fn carry_out<A>(
             say(&format!("{command}: {fault}"));
             fault.exit_code()
         }),
-        Err(error) => {
-            // Help goes to stdout and errors to stderr.
-            let _ = error.print();
-            u8::try_from(error.exit_code()).unwrap_or(2)
-        }
+        Err(error) => answer(command, &error),
     }
 }

@@ -26,6 +26,7 @@ pub mod traffic;
 mod worker;
 
 use std::ffi::OsString;
+use std::io::{self, ErrorKind, Write};
 
 use clap::Parser;
 
@@ -38,8 +39,14 @@ pub fn run(words: Vec<OsString>) -> u8 {
     let options = match Options::try_parse_from(words) {
         Ok(options) => options,
         Err(error) => {
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            return match error.print() {
+                Err(why) if !error.use_stderr() && why.kind() != ErrorKind::BrokenPipe => {
+                    let _ = writeln!(io::stderr(), "weft soak: writing to standard output: {why}");
+                    1
+                }
+                _ => code,
+            };
         }
     };
     if let Some(role) = &options.worker {

@@ -27,6 +27,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use signal_hook::consts::{SIGPIPE, SIGXFSZ};
 use signal_hook::flag;
+use weft_job::answer::answer;
 
 /// Runs unmodified MPI programs faster: Weft carries their messages
 #[derive(Debug, Parser)]
@@ -158,7 +159,10 @@ fn check(words: &[OsString]) -> Option<String> {
 
 fn main() -> ExitCode {
     unwritable::arrange();
-    let tool = Command::parse().tool;
+    let tool = match Command::try_parse() {
+        Ok(command) => command.tool,
+        Err(error) => return ExitCode::from(answer("weft", &error)),
+    };
     arrange_signals(&tool);
     ExitCode::from(match tool {
         Tool::Run(Words { words }) => weft_launch::run(words, check),

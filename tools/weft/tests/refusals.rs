@@ -97,6 +97,25 @@ fn output_that_cannot_be_written_is_a_failure_with_a_reason() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_a_failure_and_help_that_nobody_reads_is_none() {
+    let tools = [
+        "run", "submit", "jobs", "import", "export", "exec", "env", "doctor", "sim", "soak", "top",
+        "info",
+    ];
+    let helps = tools.iter().map(|tool| vec![*tool, "--help"]);
+    let own = [vec!["--help"], vec!["--version"], vec!["help", "run"]];
+    for words in own.into_iter().chain(helps) {
+        let output = weft(&words).stdout(full()).output().unwrap();
+        assert_says(&output, 1, &["No space left on device"]);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = weft(&words).stdout(writer).output().unwrap();
+        assert_eq!(output.stderr, b"", "{words:?}");
+        assert!(matches!(output.status.code(), None | Some(0)), "{words:?}");
+    }
+}
+
+#[test]
 fn an_error_that_cannot_be_written_is_still_an_error() {
     for words in [
         &["import", "/nowhere/file"][..],
