@@ -25,11 +25,10 @@ impl Endpoints {
         heard.has_closed |= !has_opened;
     }
 
-    /// Whether so many processes, at least one, have opened an endpoint, no other process has, and
-    /// none of them has closed one.
-    pub(crate) fn are_open_in_just(&self, processes: usize) -> bool {
+    /// The processes that have opened an endpoint; `None` once any of them has closed one.
+    pub(crate) fn all_open(&self) -> Option<BTreeSet<u32>> {
         let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        processes > 0 && heard.opened.len() == processes && !heard.has_closed
+        (!heard.has_closed).then(|| heard.opened.clone())
     }
 }
 
@@ -40,14 +39,13 @@ mod tests {
     #[test]
     fn a_process_counts_once_and_a_closed_endpoint_ends_it() {
         let endpoints = Endpoints::default();
-        assert!(!endpoints.are_open_in_just(0));
+        assert_eq!(endpoints.all_open(), Some(BTreeSet::new()));
         let heard = endpoints.clone();
         for process in [7, 7, 8] {
             heard.hear(process, true);
         }
-        assert!(endpoints.are_open_in_just(2));
-        assert!(!endpoints.are_open_in_just(1) && !endpoints.are_open_in_just(3));
+        assert_eq!(endpoints.all_open(), Some(BTreeSet::from([7, 8])));
         heard.hear(7, false);
-        assert!(!endpoints.are_open_in_just(2));
+        assert_eq!(endpoints.all_open(), None);
     }
 }

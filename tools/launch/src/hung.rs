@@ -13,6 +13,7 @@
 //! and Intel MPI 2021.18 do the second whenever a rank ends before MPI_Init: they let the others go
 //! on, which is right for programs that do not use MPI.
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use weft_os::system_call;
 
 use crate::endpoints::Endpoints;
+use crate::family::Family;
 use crate::rank_ends::locked;
 use crate::rank_ledger::Ledger;
 use crate::signals;
@@ -43,13 +45,18 @@ enum Stuck {
     Ranks(Vec<(u32, u64)>),
     /// So is every rank that still runs, and this one has ended with 0: nobody has failed.
     RanksWithout(u32, Vec<(u32, u64)>),
-    /// All ranks that run have opened an endpoint, and nobody else has, not this one, which has
-    /// ended with 0.
+    /// All ranks of Open MPI that run have opened an endpoint, and nobody else has, not this one,
+    /// which has ended with 0.
     Endpoints(u32, Vec<u32>),
 }
 
 impl Stuck {
-    fn now(launcher: u32, ledger: &Mutex<Ledger>, endpoints: &Endpoints) -> Option<Self> {
+    fn now(
+        launcher: u32,
+        family: Family,
+        ledger: &Mutex<Ledger>,
+        endpoints: &Endpoints,
+    ) -> Option<Self> {
         // Looks at processes may last, and nobody hears meanwhile.
         let (running, kills, first, first_well) = {
             let ledger = locked(ledger);
@@ -59,10 +66,11 @@ impl Stuck {
         if first.is_none() {
             let well = first_well?;
             if let Some(waiting) = waits_for_launcher(&running) {
-                return Some(Self::RanksWithout(well, waiting));
+                return Some(Self::RanksWithout(well.rank, waiting));
             }
-            let is_without = endpoints.are_open_in_just(running.len());
-            return is_without.then_some(Self::Endpoints(well, running));
+            let opened = endpoints.all_open().filter(|_| family == Family::OpenMpi)?;
+            let is_without = !opened.contains(&well.process) && are_one_for_each(&running, &opened);
+            return is_without.then_some(Self::Endpoints(well.rank, running));
         }
         // A rank may need long to give back its memory, or waits inside the kernel.
         let lives = |&rank: &u32| signals::lives(rank);
@@ -77,17 +85,20 @@ impl Stuck {
     /// What is said where no rank has failed. A program may have its reasons, as one that starts
     /// others by MPI_Comm_spawn and waits long for them. So the job goes on.
     fn words_without(&self) -> Option<String> {
-        let (rank, seen) = match self {
+        let (rank, wait, seen) = match self {
             Self::RanksWithout(rank, _) => (
                 rank,
+                "wait",
                 format!(
                     "has ended with exit code 0, and all ranks that still run have waited for \
                      {PATIENCE_SECONDS} seconds for what their launcher says, as ranks wait in \
                      MPI_Init until all have called it"
                 ),
             ),
+            // Some versions of Open MPI may end MPI_Init without that rank.
             Self::Endpoints(rank, _) => (
                 rank,
+                "may wait",
                 format!(
                     "has ended with exit code 0 and without an endpoint of Weft, and all ranks \
                      that still run have had one for {PATIENCE_SECONDS} seconds, as ranks have in \
@@ -97,10 +108,23 @@ impl Stuck {
             Self::Launcher | Self::Ranks(_) => return None,
         };
         Some(format!(
-            "rank {rank} {seen}; if rank {rank} did not call MPI_Init, they wait for ever. Have \
+            "rank {rank} {seen}; if rank {rank} did not call MPI_Init, they {wait} for ever. Have \
              every rank call it, or none; Ctrl-C and --timeout end the job"
         ))
     }
+}
+
+/// Whether each of these ranks has opened an endpoint, it or one process that it started, as where
+/// a shell is the rank; and nobody else has.
+fn are_one_for_each(ranks: &[u32], opened: &BTreeSet<u32>) -> bool {
+    let ranks: BTreeSet<u32> = ranks.iter().copied().collect();
+    let without = &ranks - opened;
+    let parent = |process: &u32| signals::parent_and_start(*process).map(|(parent, _)| parent);
+    let rank_of = |&process: &u32| {
+        std::iter::successors(Some(process), parent).find(|above| ranks.contains(above))
+    };
+    let others: Option<BTreeSet<u32>> = (opened - &ranks).iter().map(rank_of).collect();
+    !ranks.is_empty() && opened.len() == ranks.len() && others == Some(without)
 }
 
 /// Whether nothing holds a process up, as SIGSTOP, a debugger or a slow disk does.
@@ -163,6 +187,7 @@ impl Seen {
 /// Blocks; for a thread of its own.
 pub(crate) fn watch(
     launcher: u32,
+    family: Family,
     ledger: &Mutex<Ledger>,
     endpoints: &Endpoints,
     tell: impl FnOnce(),
@@ -176,7 +201,7 @@ pub(crate) fn watch(
         }
         // A launcher may wait until somebody reads what the ranks have written.
         let is_read = takes_output(std::io::stdout()) && takes_output(std::io::stderr());
-        let now = Stuck::now(launcher, ledger, endpoints).filter(|_| is_read);
+        let now = Stuck::now(launcher, family, ledger, endpoints).filter(|_| is_read);
         let without = now.as_ref().and_then(Stuck::words_without);
         match (seen.is_hung(now), without) {
             (false, _) => {}
@@ -201,7 +226,7 @@ fn takes_output(stream: impl AsFd) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{BufRead, BufReader, Write};
     use std::process::{Command, Stdio};
 
     use nix::sys::signal::Signal;
@@ -276,7 +301,7 @@ mod tests {
         let killed_only = ledger(&[&runs, &killed]);
         let failed = ledger(&[&runs, &killed, fails[0], fails[1]]);
         let process = launcher.id();
-        let now = |ledger| Stuck::now(process, ledger, &Endpoints::default());
+        let now = |ledger| Stuck::now(process, Family::OpenMpi, ledger, &Endpoints::default());
         assert_eq!(now(&failed), None, "a rank that is killed may need long");
         rank.kill().unwrap();
         rank.wait().unwrap();
@@ -296,28 +321,92 @@ mod tests {
         assert_eq!(now(&failed), None);
     }
 
+    fn sleeper() -> std::process::Child {
+        Command::new("sleep").arg("1000").spawn().unwrap()
+    }
+
     #[test]
     fn ranks_that_have_all_opened_endpoints_wait_for_one_that_ended_without() {
-        let mut rank = Command::new("sleep").arg("1000").spawn().unwrap();
+        let mut rank = sleeper();
         let runs = format!("rank {} 1", rank.id());
         let endpoints = Endpoints::default();
-        let now = |ledger: Mutex<Ledger>| Stuck::now(0, &ledger, &endpoints);
+        let of = |family, ledger: Mutex<Ledger>| Stuck::now(0, family, &ledger, &endpoints);
+        let now = |ledger| of(Family::OpenMpi, ledger);
         let waits = || ledger(&[&runs, "rank 99 0", "ended 99 0"]);
         assert_eq!(now(waits()), None, "no MPI, or another transport than Weft");
         endpoints.hear(rank.id(), true);
         let found = now(waits()).unwrap();
         assert_eq!(found, Stuck::Endpoints(0, vec![rank.id()]));
-        assert!(
-            found
-                .words_without()
-                .unwrap()
-                .starts_with("rank 0 has ended")
+        let words = found.words_without().unwrap();
+        assert!(words.starts_with("rank 0 has ended") && words.contains("may wait"));
+        assert_eq!(
+            of(Family::Mpich, waits()),
+            None,
+            "they would wait for Hydra"
         );
         assert_eq!(now(ledger(&[&runs])), None, "nobody has ended");
         endpoints.hear(99, true);
         assert_eq!(now(waits()), None, "who ended had called MPI_Init");
         rank.kill().unwrap();
         rank.wait().unwrap();
+    }
+
+    #[test]
+    fn a_rank_without_mpi_is_no_substitute_for_one_that_ended_after_mpi_init() {
+        let (other, opener) = (sleeper(), sleeper());
+        let words = |ended: u32| {
+            let runs = [(&other, 1), (&opener, 2)];
+            let runs = runs.map(|(child, rank)| format!("rank {} {rank}", child.id()));
+            let ended = [format!("rank {ended} 0"), format!("ended {ended} 0")];
+            ledger(&[&runs[0], &runs[1], &ended[0], &ended[1]])
+        };
+        let endpoints = Endpoints::default();
+        for process in [99, opener.id()] {
+            endpoints.hear(process, true);
+        }
+        let now = |ended| Stuck::now(0, Family::OpenMpi, &words(ended), &endpoints);
+        assert_eq!(now(99), None, "as many as run, and the one that ended");
+        assert_eq!(now(98), None, "99 is nobody that runs");
+        for mut child in [other, opener] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn an_endpoint_of_what_a_rank_started_is_that_rank_s() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "sleep 1000 & echo $!; sleep 1000 & echo $!; wait"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(shell.stdout.take().unwrap()).lines();
+        let mut started = || lines.next().unwrap().unwrap().parse::<u32>().unwrap();
+        let (one, two, rank) = (started(), started(), shell.id());
+        let own = std::process::id();
+        let found = [
+            (vec![rank], vec![rank], true),
+            (vec![rank], vec![one], true),
+            // Which of them waits is not known.
+            (vec![rank], vec![one, two], false),
+            (vec![rank], vec![rank, one], false),
+            (vec![rank], vec![own], false),
+            (vec![rank, own], vec![one, two], false),
+            (vec![rank, own], vec![rank, one], false),
+            (vec![rank], vec![], false),
+            (vec![], vec![], false),
+        ]
+        .map(|(ranks, opened, expected)| {
+            let are = are_one_for_each(&ranks, &opened.iter().copied().collect());
+            (ranks, opened, are == expected)
+        });
+        for process in [one, two, rank] {
+            signals::send(process, Signal::SIGKILL);
+        }
+        shell.wait().unwrap();
+        for (ranks, opened, is_right) in found {
+            assert!(is_right, "{ranks:?} {opened:?}");
+        }
     }
 
     #[test]

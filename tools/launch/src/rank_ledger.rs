@@ -81,14 +81,23 @@ struct Rank {
     sent: u64,
 }
 
+/// A rank that has ended with 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EndedWell {
+    /// Its number.
+    pub rank: u32,
+    /// The process that it was.
+    pub process: u32,
+}
+
 /// All that was heard.
 #[derive(Debug, Default)]
 pub struct Ledger {
     running: HashMap<u32, Rank>,
     /// The first rank that failed by itself.
     pub first: Option<Failure>,
-    /// The number of the first rank that ended with 0.
-    pub first_well: Option<u32>,
+    /// The first rank that ended with 0.
+    pub first_well: Option<EndedWell>,
     /// Whether the launcher has sent KILL to a rank that had not ended: it ends the job.
     pub launcher_kills: bool,
     /// Whether a rank has ended.
@@ -115,7 +124,7 @@ impl Ledger {
                     return false;
                 };
                 if status == 0 {
-                    self.first_well.get_or_insert(rank);
+                    self.first_well.get_or_insert(EndedWell { rank, process });
                 } else if failed_by_itself(sent, status) {
                     self.first.get_or_insert(Failure { rank, status });
                 }
@@ -201,7 +210,11 @@ mod tests {
         assert!(!hear("ended 5 0"), "that is no rank");
         assert!(hear("ended 71 9"));
         assert!(!hear("ended 70 0") && !hear("ended 72 0"));
-        assert_eq!(ledger.first_well, Some(4));
+        let first = EndedWell {
+            rank: 4,
+            process: 70,
+        };
+        assert_eq!(ledger.first_well, Some(first));
     }
 
     #[test]

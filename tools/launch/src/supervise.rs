@@ -141,7 +141,7 @@ pub fn run(
             .spawn(move || deadlock::watch(launcher, tell))?;
     }
     let ends = ranks
-        .map(|ranks| listen(ranks, child.id(), events.clone()))
+        .map(|ranks| listen(ranks, child.id(), family, events.clone()))
         .transpose()?;
     std::thread::Builder::new()
         .name("launcher".into())
@@ -166,7 +166,12 @@ pub fn run(
 }
 
 /// Hears how the ranks of a launcher end; looks at the launcher once one has ended.
-fn listen(ranks: Listener, launcher: u32, events: Sender<Event>) -> io::Result<Ends> {
+fn listen(
+    ranks: Listener,
+    launcher: u32,
+    family: Family,
+    events: Sender<Event>,
+) -> io::Result<Ends> {
     let mut events = Some(events);
     let endpoints = ranks.endpoints.clone();
     ranks.listen(move |ledger| {
@@ -178,7 +183,7 @@ fn listen(ranks: Listener, launcher: u32, events: Sender<Event>) -> io::Result<E
         // Without a thread the job lasts until the launcher ends, as it does without a failure.
         let _ = std::thread::Builder::new()
             .name("hung".into())
-            .spawn(move || hung::watch(launcher, &ledger, &endpoints, tell));
+            .spawn(move || hung::watch(launcher, family, &ledger, &endpoints, tell));
     })
 }
 
