@@ -335,6 +335,10 @@ fn print(tool: &str, text: &str, code: u8) -> u8 {
     let Err(error) = std::io::stdout().write_all(text.as_bytes()) else {
         return code;
     };
-    eprintln!("{tool}: writing to standard output: {error}; make room where it goes");
+    // Stderr may be what takes nothing, too; the verdict stays.
+    let _: io::Result<()> = writeln!(
+        io::stderr(),
+        "{tool}: writing to standard output: {error}; make room where it goes"
+    );
     code.max(1)
 }

@@ -97,6 +97,23 @@ fn output_that_cannot_be_written_is_a_failure_with_a_reason() {
 }
 
 #[test]
+fn a_verdict_that_cannot_be_written_is_still_in_the_code() {
+    let doctor = |stderr: Stdio| {
+        let mut doctor = weft(&["doctor", "--quick"]);
+        // A wrong value is a failure: 2.
+        doctor.env("FI_WEFT_ROUTE", "nonsense");
+        doctor
+            .stdout(full())
+            .stderr(stderr)
+            .status()
+            .unwrap()
+            .code()
+    };
+    assert_eq!(doctor(Stdio::null()), Some(2));
+    assert_eq!(doctor(full().into()), Some(2));
+}
+
+#[test]
 fn help_that_cannot_be_written_is_a_failure_and_help_that_nobody_reads_is_none() {
     let tools = [
         "run", "submit", "jobs", "import", "export", "exec", "env", "doctor", "sim", "soak", "top",
