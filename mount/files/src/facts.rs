@@ -8,7 +8,7 @@
 //! program reads the listing, and for the time to live after that. Otherwise the facts of a long
 //! listing would expire while it is read, and its names would be asked for one by one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::known_attributes::KnownAttributes;
@@ -21,6 +21,19 @@ pub struct Fact {
     pub at: Instant,
     /// `None` where there was nothing.
     pub listed: Option<Listed>,
+}
+
+/// What became of a name after a listing's page that shows it was asked for.
+#[derive(Debug, Clone)]
+pub enum Since {
+    /// Nothing that is known.
+    Same,
+    /// It stands for something else.
+    Other(Listed, Instant),
+    /// It went, and the mount made it anew: it stands behind the last page.
+    AtEnd,
+    /// It went.
+    Went,
 }
 
 /// What is known of a folder's names.
@@ -68,12 +81,19 @@ impl Folder {
         Some((None, complete_at))
     }
 
-    /// What was seen of a name after `at`, if it is not what was seen then and the mount did not
-    /// make the name itself.
-    pub fn newer(&self, name: &str, then: &Listed, at: Instant) -> Option<&Fact> {
-        let fact = self.facts.get(name).filter(|fact| fact.at > at)?;
-        let is_other = fact.listed.as_ref() != Some(then) && !self.own.contains_key(name);
-        is_other.then_some(fact)
+    /// What became of a name that was seen as `then` at `at`, on a page that has the mount's own
+    /// names, too, or not.
+    pub fn since(&self, name: &str, then: &Listed, at: Instant, has_own: bool) -> Since {
+        let fact = self.facts.get(name).filter(|fact| fact.at > at);
+        let seen = fact.map(|fact| (fact.listed.as_ref(), fact.at));
+        match (self.own.get(name), seen) {
+            (Some(own), _) if has_own && own != then => Since::Other(own.clone(), Instant::now()),
+            (Some(_), Some((None, _))) if !has_own => Since::AtEnd,
+            (Some(_), _) | (None, None) => Since::Same,
+            (None, Some((None, _))) => Since::Went,
+            (None, Some((Some(listed), _))) if listed == then => Since::Same,
+            (None, Some((Some(listed), at))) => Since::Other(listed.clone(), at),
+        }
     }
 
     /// All names, if a whole listing is not older than `ttl`, and when it was asked for; in no
@@ -87,11 +107,11 @@ impl Folder {
     }
 
     /// Names that a listing's pages do not show: the mount's own names, and what became of those
-    /// that were its own when the pages had come.
-    pub fn unlisted(&self, own_then: &[Box<str>]) -> Vec<Named> {
+    /// that were its own earlier and were `left` out of the pages.
+    pub fn unlisted(&self, left: &HashSet<Box<str>>) -> Vec<Named> {
         let own = self.own.iter().filter(|(name, _)| self.lacks(name));
         let mut unlisted: HashMap<_, _> = copies(own).collect();
-        for name in own_then {
+        for name in left {
             let fact = self.facts.get(name).and_then(|fact| fact.listed.as_ref());
             if let Some(listed) = self.own.get(name).or(fact) {
                 unlisted.insert(name.clone(), listed.clone());

@@ -2,6 +2,7 @@
 //! Open folders: opendir, readdir, readdir with attributes, releasedir.
 //! [`crate::bucket_files`] holds them. [`crate::entered_ahead`]: what is prepared for a reader.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,10 +12,10 @@ use crate::attribute_sync;
 use crate::attributes::{Entry, Kind};
 use crate::core::Core;
 use crate::entered_ahead::EnteredAhead;
-use crate::facts::Fact;
+use crate::facts::{Fact, Since};
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
-use crate::listing::{Arrived, Listing};
+use crate::listing::{Arrived, Listing, NamedPage};
 use crate::names::Named;
 use crate::tree_walks::{Walks, Whole};
 
@@ -38,6 +39,14 @@ struct WantedNames {
     handle: u64,
     index: usize,
     with_attributes: bool,
+}
+
+/// A name of a page, when the page was asked for, and what became of the name since.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    named: &'a Named,
+    at: Instant,
+    since: &'a Since,
 }
 
 /// One name of an open folder.
@@ -200,13 +209,21 @@ impl FolderReader {
                 Ok(false) | Err(_) => return Ok(index),
             }
             while let Some((page, at)) = listing.find(index) {
-                let named = &page.names[at];
+                let since = self.since(ino, page, at);
+                let named = Seen {
+                    named: &page.names[at],
+                    at: page.at,
+                    since: &since,
+                };
                 let given = if wanted.with_attributes {
-                    self.entry(ino, named, page.at, ahead.take(index))
+                    self.entry(ino, named, ahead.take(index))
                 } else {
-                    self.name(ino, named, page.at)
+                    self.name(ino, named)
                 };
                 let Some(given) = given else {
+                    if matches!(since, Since::AtEnd) {
+                        listing.leave(index);
+                    }
                     // The name went meanwhile. Who got none yet waits for the next one.
                     wanted.index += usize::from(index == wanted.index);
                     index += 1;
@@ -219,6 +236,7 @@ impl FolderReader {
                     }
                     return Ok(index);
                 }
+                listing.given(index);
                 index += 1;
             }
         }
@@ -361,46 +379,38 @@ impl FolderReader {
         if let Some(folder) = nodes.folder(ino) {
             folder.complete(listing.began);
             self.walks.note(&prefix, folder.folders());
-            let unlisted = folder.unlisted(&[]).into_iter();
-            own = unlisted.map(|(name, _)| name).collect();
+            own = folder.unlisted(&HashSet::new());
         }
-        listing.complete(own);
+        listing.complete(own.into_iter().map(|(name, _)| name));
         Ok(())
     }
 
     /// Names that are no objects stand at the end, as they are when a reader comes there.
     fn add_own(&self, ino: u64, listing: &mut Listing) {
-        let own_then = listing.own_then().unwrap_or_default();
         let mut nodes = self.core.nodes();
         let folder = nodes.folder(ino);
-        let unlisted = folder.map(|folder| folder.unlisted(own_then));
+        let unlisted = folder.map(|folder| folder.unlisted(listing.left()));
         drop(nodes);
         listing.add_own(unlisted.unwrap_or_default());
     }
 
-    /// A name whose node the kernel is told of; the node was perhaps made `ahead`. Nothing if the
-    /// name went since `at`.
-    fn entry(
-        &self,
-        parent: u64,
-        named: &Named,
-        at: Instant,
-        ahead: Option<u64>,
-    ) -> Option<FolderEntry> {
-        let (name, listed) = named;
-        let newer = self.newer(parent, named, at);
+    /// A name that was listed at some time, and whose node the kernel is told of; the node was
+    /// perhaps made `ahead`. Nothing if the name does not stand here any more.
+    fn entry(&self, parent: u64, seen: Seen<'_>, ahead: Option<u64>) -> Option<FolderEntry> {
+        let ((name, listed), at, since) = (seen.named, seen.at, seen.since);
         let entered = ahead.and_then(|ino| {
             let entered = self.core.entered(ino, parent, name, at);
-            let entered = entered.filter(|_| newer.is_none());
+            let entered = entered.filter(|_| matches!(since, Since::Same));
             if entered.is_none() {
                 self.core.nodes().forget(ino, 1);
             }
             entered
         });
-        let entry = match (entered, newer) {
+        let entry = match (entered, since) {
             (Some(entry), _) => entry,
-            (None, None) => self.core.enter(parent, name, listed, at),
-            (None, Some(Fact { at, listed })) => self.core.enter(parent, name, &listed?, at),
+            (None, Since::Same) => self.core.enter(parent, name, listed, at),
+            (None, Since::Other(listed, at)) => self.core.enter(parent, name, listed, *at),
+            (None, Since::AtEnd | Since::Went) => return None,
         };
         Some(FolderEntry {
             name: name.clone(),
@@ -411,11 +421,12 @@ impl FolderReader {
     }
 
     /// The same without a node.
-    fn name(&self, parent: u64, named: &Named, at: Instant) -> Option<FolderEntry> {
-        let (name, listed) = named;
-        let kind = match self.newer(parent, named, at) {
-            Some(newer) => newer.listed?.kind(),
-            None => listed.kind(),
+    fn name(&self, parent: u64, seen: Seen<'_>) -> Option<FolderEntry> {
+        let (name, listed) = seen.named;
+        let kind = match seen.since {
+            Since::Same => listed.kind(),
+            Since::Other(listed, _) => listed.kind(),
+            Since::AtEnd | Since::Went => return None,
         };
         Some(FolderEntry {
             name: name.clone(),
@@ -425,10 +436,13 @@ impl FolderReader {
         })
     }
 
-    /// What is known of a name of a page that was asked for at `at`, where it is something else.
-    fn newer(&self, parent: u64, named: &Named, at: Instant) -> Option<Fact> {
-        let (name, listed) = named;
+    /// What became of the name at `at` on a page.
+    fn since(&self, parent: u64, page: &NamedPage, at: usize) -> Since {
+        let (name, listed) = &page.names[at];
         let mut nodes = self.core.nodes();
-        nodes.folder(parent)?.newer(name, listed, at).cloned()
+        let folder = nodes.folder(parent);
+        folder.map_or(Since::Same, |folder| {
+            folder.since(name, listed, page.at, page.has_own)
+        })
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! [`crate::tiling`] says which pages to ask for.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -179,6 +179,8 @@ pub struct NamedPage {
     pub names: Vec<Named>,
     /// When the request was sent.
     pub at: Instant,
+    /// It has the mount's own names, too: nothing stands behind it.
+    pub has_own: bool,
     /// Where its first name stands in the whole listing.
     first: usize,
 }
@@ -192,6 +194,9 @@ pub struct Listing {
     coming: Option<Pages>,
     /// When the first page was asked for.
     pub began: Instant,
+    /// Names that were the mount's own, and that were given on no page: they stand at the end if
+    /// they are there then.
+    left: HashSet<Box<str>>,
     end: End,
 }
 
@@ -199,8 +204,8 @@ pub struct Listing {
 enum End {
     /// Nothing: perhaps its last page did not come yet.
     Open,
-    /// The folder's facts are whole. These names were then the mount's own, and on no page.
-    Complete(Vec<Box<str>>),
+    /// The folder's facts are whole.
+    Complete,
     /// Names of which the store has nothing stand behind the last page.
     HasOwn,
 }
@@ -225,6 +230,7 @@ impl Listing {
             prefix,
             pages: VecDeque::new(),
             began: Instant::now(),
+            left: HashSet::new(),
             end: End::Open,
         }
     }
@@ -232,12 +238,18 @@ impl Listing {
     /// Of names that are known already.
     pub fn known(prefix: String, mut names: Vec<Named>, at: Instant) -> Self {
         names.sort_by(|a, b| a.0.cmp(&b.0));
-        let first = 0;
+        let page = NamedPage {
+            names,
+            at,
+            has_own: true,
+            first: 0,
+        };
         Self {
             prefix,
-            pages: VecDeque::from([NamedPage { names, at, first }]),
+            pages: VecDeque::from([page]),
             coming: None,
             began: at,
+            left: HashSet::new(),
             end: End::HasOwn,
         }
     }
@@ -323,7 +335,12 @@ impl Listing {
         let is_first = self.pages.is_empty();
         let attributes = names::attributes_of_page(&page, &self.prefix, is_first);
         let attributes = attributes.map(|object| (at, object));
-        self.pages.push_back(NamedPage { names, at, first });
+        self.pages.push_back(NamedPage {
+            names,
+            at,
+            has_own: false,
+            first,
+        });
         if self.pages.len() > 3 {
             self.pages.pop_front();
         }
@@ -339,17 +356,33 @@ impl Listing {
     }
 
     /// The folder's facts are whole. `own` are names of which the store has nothing yet.
-    pub fn complete(&mut self, own: Vec<Box<str>>) {
-        self.end = End::Complete(own);
+    pub fn complete(&mut self, own: impl Iterator<Item = Box<str>>) {
+        self.left.extend(own);
+        self.end = End::Complete;
     }
 
-    /// The names of which the store had nothing when the listing was complete, if it is, and they
-    /// do not stand behind the last page yet.
-    pub fn own_then(&self) -> Option<&[Box<str>]> {
-        match &self.end {
-            End::Complete(own) => Some(own),
-            End::Open | End::HasOwn => None,
+    /// The name at `index` is the mount's own by now: it is given at the end, as it is then.
+    pub fn leave(&mut self, index: usize) {
+        if let Some((page, at)) = self.find(index) {
+            let name = page.names[at].0.clone();
+            self.left.insert(name);
         }
+    }
+
+    /// The name at `index` was given, so it is not given at the end.
+    pub fn given(&mut self, index: usize) {
+        if self.left.is_empty() {
+            return;
+        }
+        if let Some((page, at)) = self.find(index) {
+            let name = page.names[at].0.clone();
+            self.left.remove(&name);
+        }
+    }
+
+    /// The names that were left to the end.
+    pub fn left(&self) -> &HashSet<Box<str>> {
+        &self.left
     }
 
     /// Whether the folder's facts are not whole yet.
@@ -367,7 +400,13 @@ impl Listing {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         let first = self.end();
         let at = Instant::now();
-        self.pages.push_back(NamedPage { names, at, first });
+        self.pages.push_back(NamedPage {
+            names,
+            at,
+            has_own: true,
+            first,
+        });
+        self.left.clear();
         self.end = End::HasOwn;
     }
 

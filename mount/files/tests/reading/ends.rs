@@ -2,7 +2,7 @@
 //! Laws of a listing's end, where the names stand of which the store has nothing.
 
 use super::*;
-use weft_files::{FolderEntry, Making, Name};
+use weft_files::{FolderEntry, Making, Name, Special};
 
 const LINK: &str = r#"{"version":1,"names":{"zlink":{"special":{"symlink":"a"}}}}"#;
 
@@ -12,6 +12,7 @@ struct Reader<'a> {
     handle: u64,
     with_attributes: bool,
     names: Vec<String>,
+    kinds: Vec<Kind>,
     /// Where it goes on: behind the last name that it got.
     next: usize,
 }
@@ -23,6 +24,7 @@ impl<'a> Reader<'a> {
             handle: mount.files.folders.open(ROOT).unwrap(),
             with_attributes,
             names: Vec::new(),
+            kinds: Vec::new(),
             next: 0,
         }
     }
@@ -35,6 +37,7 @@ impl<'a> Reader<'a> {
             if has_room {
                 self.next = index + 1;
                 self.names.push(entry.name.to_string());
+                self.kinds.push(entry.kind);
             }
             has_room
         };
@@ -190,5 +193,92 @@ fn file_that_is_published_while_the_last_page_is_read_is_not_left_out() {
         reader.read_rest();
         assert_eq!(reader.names.len(), 901);
         assert_eq!(reader.names[899..], ["f00899", "new"]);
+    }
+}
+
+/// What a reader does between its first names and the rest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    /// It comes by the names that were made anew while nothing of them is published.
+    On,
+    /// They are published before.
+    Published,
+    /// They are published afterwards.
+    OnThenPublished,
+    /// The same, and the reader comes by them once more.
+    Back,
+}
+
+/// Removes two files, and makes a file and a link of their names; the file's handle.
+fn make_anew(mount: &Mount) -> u64 {
+    for called in ["f00500", "f00600"] {
+        let removed = mount.files.unlink(name(called));
+        mount.runtime.block_on(removed).unwrap();
+    }
+    let (calls, link) = (&mount.files.attribute_calls, Special::Symlink("q".into()));
+    let linked = calls.make_special(name("f00600"), link, &Making::FILE);
+    mount.runtime.block_on(linked).unwrap();
+    create(mount, "f00500")
+}
+
+fn test_made_anew(count: usize, with_attributes: bool, way: Way) {
+    let mount = mount_of(count);
+    let mut reader = Reader::new(&mount, with_attributes);
+    assert_eq!(reader.read(250).unwrap(), 250);
+    let handle = make_anew(&mount);
+    let close = || {
+        let closed = mount.files.open_files.close(handle);
+        mount.runtime.block_on(closed).unwrap();
+    };
+    if way == Way::Published {
+        close();
+    }
+    let back = reader.next;
+    reader.read(450).unwrap();
+    if matches!(way, Way::OnThenPublished | Way::Back) {
+        close();
+    }
+    if way == Way::Back {
+        reader.names.truncate(250);
+        reader.kinds.truncate(250);
+        reader.next = back;
+    }
+    reader.read_rest();
+    let of = format!("{way:?}, {count} names, attributes: {with_attributes}");
+    let mut told: Vec<_> = reader.names.iter().zip(&reader.kinds).collect();
+    told.sort_by_key(|(name, _)| *name);
+    assert_eq!(told.len(), count, "{of}");
+    for (number, (name, kind)) in told.into_iter().enumerate() {
+        assert_eq!(*name, format!("f{number:05}"), "{of}");
+        let is_link = number == 600;
+        assert_eq!(*kind == Kind::Symlink, is_link, "{of}: {name}");
+    }
+}
+
+/// The last page comes with the first names, or after the names were made anew.
+#[test]
+fn names_that_were_made_anew_are_told_once_and_as_what_they_are() {
+    for way in [Way::On, Way::Published, Way::OnThenPublished, Way::Back] {
+        for (count, with_attributes) in [(900, false), (900, true), (2300, false), (2300, true)] {
+            test_made_anew(count, with_attributes, way);
+        }
+    }
+}
+
+#[test]
+fn names_of_a_known_listing_that_were_made_anew_are_told_as_what_they_are() {
+    for with_attributes in [false, true] {
+        let mount = mount_of(900);
+        assert_eq!(mount.list(ROOT, false).len(), 900);
+        let before = mount.count(Operation::List);
+        let mut reader = Reader::new(&mount, with_attributes);
+        assert_eq!(reader.read(250).unwrap(), 250);
+        make_anew(&mount);
+        reader.read_rest();
+        assert_eq!(mount.count(Operation::List), before, "all was known");
+        assert_eq!(reader.names.len(), 900);
+        assert!(reader.names.is_sorted());
+        assert_eq!(reader.kinds[500], Kind::File);
+        assert_eq!(reader.kinds[600], Kind::Symlink);
     }
 }
