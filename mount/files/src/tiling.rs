@@ -3,8 +3,8 @@
 //! [`crate::listing`] sends the requests and hands in the answers.
 //!
 //! The listing is a row of stretches, each from one key up to another. A stretch is open, asked
-//! for, or here. When a page comes, it may end before its stretch does; the rest then becomes a new
-//! stretch. An open stretch is cut where [`crate::guess`] expects pages to end.
+//! for, here, or failed early. When a page comes, it may end before its stretch does; the rest then
+//! becomes a new stretch. An open stretch is cut where [`crate::guess`] expects pages to end.
 //!
 //! While it is not known whether keys follow an open stretch, only two pages are asked for: the
 //! next one, and one further ahead, to see how far the keys reach. The second one goes four times
@@ -54,6 +54,8 @@ pub struct Ask {
 #[derive(Debug)]
 enum State<T> {
     Open,
+    /// The request failed before anybody wanted the page: it is asked for once more by who does.
+    Failed,
     Asked(u64),
     Here(Page, T),
 }
@@ -142,6 +144,11 @@ impl<T> Tiling<T> {
 
     /// The next page to ask for now, if there is one.
     pub fn ask(&mut self) -> Option<Ask> {
+        if let Some(front) = self.stretches.front_mut()
+            && matches!(front.state, State::Failed)
+        {
+            front.state = State::Open;
+        }
         let asked = |stretch: &&Stretch<T>| matches!(stretch.state, State::Asked(_));
         let asked_count = self.stretches.iter().filter(asked).count();
         let is_open = |stretch: &Stretch<T>| matches!(stretch.state, State::Open);
@@ -247,9 +254,7 @@ impl<T> Tiling<T> {
     /// A page came that was asked for under `id`. Answers false if the store does not do what it
     /// was asked for: then the listing must begin anew, without guesses.
     pub fn came(&mut self, id: u64, page: Page, with: T) -> bool {
-        let is_it =
-            |stretch: &Stretch<T>| matches!(stretch.state, State::Asked(asked) if asked == id);
-        let Some(at) = self.stretches.iter().position(is_it) else {
+        let Some(at) = self.position_of(id) else {
             return true;
         };
         let Some((first, last)) = ends(&page) else {
@@ -350,15 +355,23 @@ impl<T> Tiling<T> {
         }
     }
 
-    /// A request failed: its stretch is open again. Answers whether the reader waits for it; what
-    /// was asked for early is asked for once more when it is wanted.
+    /// A request failed. Answers whether the reader waits for it; another one is done once more
+    /// when the reader has come to it.
     pub fn failed(&mut self, id: u64) -> bool {
-        for stretch in &mut self.stretches {
-            if matches!(stretch.state, State::Asked(asked) if asked == id) {
-                stretch.state = State::Open;
-            }
-        }
-        !self.is_narrow || self.is_front_open()
+        let Some(at) = self.position_of(id) else {
+            return false;
+        };
+        let stretch = &mut self.stretches[at];
+        stretch.state = State::Failed;
+        // Another look ahead may be nearer.
+        stretch.is_probe = false;
+        at == 0
+    }
+
+    fn position_of(&self, id: u64) -> Option<usize> {
+        let is_it =
+            |stretch: &Stretch<T>| matches!(stretch.state, State::Asked(asked) if asked == id);
+        self.stretches.iter().position(is_it)
     }
 
     /// The key up to which all pages were taken, if that is known.

@@ -252,6 +252,35 @@ fn early_page_that_failed_is_no_fault_of_the_reader_before_it() {
     assert!(tiling.failed(again.id));
 }
 
+#[test]
+fn page_ahead_that_failed_is_a_fault_of_who_comes_there_alone() {
+    let all: BTreeSet<String> = (0..40_000).map(|n| format!("{n:05}")).collect();
+    let mut tiling = Tiling::new(Start::default());
+    let first = tiling.ask().unwrap();
+    assert!(tiling.came(first.id, answer(&all, &first), ()));
+    let mut asked: Vec<Ask> = std::iter::from_fn(|| tiling.ask()).collect();
+    let farthest = (0..asked.len()).max_by_key(|at| asked[*at].start.after.clone());
+    let ahead = asked.swap_remove(farthest.unwrap());
+    assert!(!asked.is_empty() && !tiling.failed(ahead.id));
+    let mut read = 0;
+    let again = loop {
+        while let Some((page, (), _)) = tiling.take() {
+            read += page.objects.len();
+        }
+        asked.extend(std::iter::from_fn(|| tiling.ask()));
+        let ask = asked.pop().expect("something is under way");
+        if ask.start == ahead.start {
+            break ask;
+        }
+        assert!(tiling.came(ask.id, answer(&all, &ask), ()));
+    };
+    let before = all
+        .iter()
+        .filter(|key| Some(*key) <= ahead.start.after.as_ref());
+    assert_eq!(read, before.count(), "asked for again before it was wanted");
+    assert!(tiling.failed(again.id));
+}
+
 const FIRST_SIZES: [usize; 12] = [
     1, 499, 501, 999, 1000, 1001, 1010, 1500, 1990, 1999, 5000, 9990,
 ];
