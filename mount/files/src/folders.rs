@@ -388,10 +388,12 @@ impl FolderReader {
     /// Names that are no objects stand at the end, as they are when a reader comes there.
     fn add_own(&self, ino: u64, listing: &mut Listing) {
         let mut nodes = self.core.nodes();
+        // Under the lock: what goes afterwards is known to be newer.
+        let at = Instant::now();
         let folder = nodes.folder(ino);
         let unlisted = folder.map(|folder| folder.unlisted(listing.left()));
         drop(nodes);
-        listing.add_own(unlisted.unwrap_or_default());
+        listing.add_own(unlisted.unwrap_or_default(), at);
     }
 
     /// A name that was listed at some time, and whose node the kernel is told of; the node was

@@ -395,11 +395,10 @@ impl Listing {
         matches!(self.end, End::HasOwn)
     }
 
-    /// Names of which the store has nothing yet, behind the last page.
-    pub fn add_own(&mut self, mut names: Vec<Named>) {
+    /// Names of which the store had nothing yet at `at`, behind the last page.
+    pub fn add_own(&mut self, mut names: Vec<Named>, at: Instant) {
         names.sort_by(|a, b| a.0.cmp(&b.0));
         let first = self.end();
-        let at = Instant::now();
         self.pages.push_back(NamedPage {
             names,
             at,
