@@ -58,8 +58,12 @@ program_for() {
     echo "$program"
 }
 
+# Open MPI 5's launcher says so in one of some hundred jobs, before it starts a rank.
+LAUNCHER_DID_NOT_START="The PMIx server's listener thread failed to start"
+
 # run_case NAME SECONDS COMMAND...: COMMAND is a program or a function. It may use half a minute
-# beyond SECONDS, which is weft run's own limit, before it is ended from here.
+# beyond SECONDS, which is weft run's own limit, before it is ended from here. Where the launcher
+# did not start, it runs once more.
 run_case() {
     local name=$1 seconds=$2 log problem='' begin status before
     shift 2
@@ -69,6 +73,11 @@ run_case() {
     begin=$EPOCHREALTIME
     run_limited $((seconds + 30)) "$@" >"$log" 2>&1
     status=$?
+    if [ "$status" != 0 ] && grep -qF "$LAUNCHER_DID_NOT_START" "$log"; then
+        echo "again, since the launcher did not start: $name"
+        run_limited $((seconds + 30)) "$@" >"$log" 2>&1
+        status=$?
+    fi
     local took
     took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f s", b - a }')
     case $status in
