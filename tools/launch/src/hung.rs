@@ -79,9 +79,7 @@ impl Stuck {
         }
         waits_for_launcher(&running).map(Self::Ranks)
     }
-}
 
-impl Stuck {
     /// What is said where no rank has failed. A program may have its reasons, as one that starts
     /// others by MPI_Comm_spawn and waits long for them. So the job goes on.
     fn words_without(&self) -> Option<String> {
