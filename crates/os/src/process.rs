@@ -3,11 +3,15 @@
 //! Used by shm at first contact. Sources: proc(5), ptrace(2) "access mode checking", prctl(2).
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+/// The digits of the largest number and a zero byte.
+const NUMBER_BYTES: usize = 11;
 
 /// Our process id, as our own namespace counts.
 pub fn own_pid() -> u32 {
@@ -88,6 +92,26 @@ pub fn end_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(arrange) };
 }
 
+/// Has a start of `command` fail with [`io::ErrorKind::AlreadyExists`] where there is a file whose
+/// path is `prefix` with the number of the new process behind it. The next start gets another
+/// number. Setup.
+pub fn refuse_numbers_with_file(command: &mut Command, prefix: &Path) {
+    let mut path = prefix.as_os_str().as_bytes().to_vec();
+    let digits_at = path.len();
+    path.resize(digits_at + NUMBER_BYTES, 0);
+    let look = move || {
+        write!(&mut path[digits_at..], "{}\0", own_pid())?;
+        // SAFETY: the path is ours and ends with a zero byte.
+        match unsafe { libc::access(path.as_ptr().cast(), libc::F_OK) } {
+            0 => Err(io::Error::from_raw_os_error(libc::EEXIST)),
+            _ => Ok(()),
+        }
+    };
+    // SAFETY: between fork and exec it makes two system calls, and allocates nothing: the path has
+    // room for the number, and both errors are without a box.
+    unsafe { command.pre_exec(look) };
+}
+
 /// 64 random bits from the kernel.
 ///
 /// # Errors
@@ -106,7 +130,27 @@ pub fn random_u64() -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::needs_permission;
+    use std::io::ErrorKind;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::{needs_permission, refuse_numbers_with_file};
+
+    #[test]
+    fn a_process_does_not_start_under_a_number_that_a_file_has() {
+        let started_beside = |prefix: &str| {
+            let mut command = Command::new("true");
+            refuse_numbers_with_file(&mut command, Path::new(prefix));
+            let mut twice = [(); 2].map(|()| command.spawn());
+            for child in twice.iter_mut().flatten() {
+                assert!(child.wait().expect("its end").success());
+            }
+            twice.map(|child| child.map(drop).map_err(|error| error.kind()))
+        };
+        // Each process has a folder there while it lives.
+        assert_eq!(started_beside("/proc/"), [Err(ErrorKind::AlreadyExists); 2]);
+        assert_eq!(started_beside("/proc/none."), [Ok(()); 2]);
+    }
 
     #[test]
     fn only_a_yama_that_asks_for_it_is_given_a_permission() {

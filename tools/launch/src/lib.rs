@@ -34,17 +34,16 @@
 //!   `libfabric` for `--libfabric`.
 //! - What a job gets of its own: `dev_shm` (`--shm-size`), `mounts` (`--mount`), and `job_key`, the
 //!   secret that its processes on several hosts share.
-//! - Running: `supervise` watches the launcher until it ends and keeps the time limit; `deadlock`
-//!   sees whether its threads still go on; `signals` are passed on. `rank_ends` hears how ranks
-//!   end, `zombies` sees those that nobody asks for, `rank_ledger` knows which one failed first,
-//!   and `hung` sees whether the launcher ends then. `retries` is one attempt of a job, and what a
-//!   signal does between two (`--retries`).
+//! - Running: `launcher_start` starts the launcher, `supervise` watches it until it ends and keeps
+//!   the time limit; `deadlock` sees whether it goes on; `signals` are passed on. `rank_ends` hears
+//!   how ranks end, `zombies` sees those that nobody asks for, `rank_ledger` knows which one failed
+//!   first, and `hung` sees whether the launcher ends then. `retries` is one attempt of a job, and
+//!   what a signal does between two (`--retries`).
 //! - Ending: `report` receives the counters of the ranks through a socket, and `endpoints` knows
-//!   meanwhile who has opened one; `collective_calls` are
-//!   those of collectives, `number_text` formats numbers. `leftovers` and `sessions` remove files
-//!   of processes that were killed. `limits` names limits that a failed job may have reached.
-//!   `outcome` makes the exit code, the summary and the record of `--json`. `stderr` prints lines
-//!   for the user.
+//!   meanwhile who has opened one; `collective_calls` are those of collectives, `number_text`
+//!   formats numbers. `leftovers` and `sessions` remove files of processes that were killed.
+//!   `limits` names limits that a failed job may have reached. `outcome` makes the exit code, the
+//!   summary and the record of `--json`. `stderr` prints lines for the user.
 //!
 //! `weft exec` gives ranks that another launcher started the same as `weft run` gives its ranks:
 //!
@@ -96,6 +95,7 @@ mod known_problems;
 mod launcher_library;
 mod launcher_options;
 mod launcher_process;
+mod launcher_start;
 pub mod leftovers;
 pub mod libfabric;
 pub mod limits;

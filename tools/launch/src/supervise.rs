@@ -20,7 +20,7 @@ use crate::rank_ends::{Ends, Listener};
 use crate::rank_ledger::Failure;
 use crate::signals::{self, Arrival, Watch};
 use crate::stderr::say;
-use crate::{deadlock, hung};
+use crate::{deadlock, hung, launcher_start};
 
 /// How long the launcher has to end its ranks in its own way. Chosen: Hydra and PRRTE need well
 /// below one second.
@@ -123,7 +123,7 @@ pub fn run(
     // Before the start: a signal that comes in between must not end weft run alone.
     let watch = Watch::start(move |arrival| from_signals.send(Event::Signal(arrival)).is_ok())?;
     let started = Instant::now();
-    let mut child = command.spawn()?;
+    let mut child = launcher_start::start(&mut command, family)?;
     let mut job = Job {
         launcher: child.id(),
         spared,

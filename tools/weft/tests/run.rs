@@ -12,6 +12,8 @@ mod exit_code;
 mod failed_rank;
 #[path = "fake/launcher.rs"]
 mod fake;
+#[path = "run/left_sessions.rs"]
+mod left_sessions;
 #[path = "run/spec.rs"]
 mod spec;
 

@@ -72,7 +72,8 @@ impl Fake {
         std::fs::write(self.path("libweft-fi.so"), "").unwrap();
     }
 
-    fn command(&self, words: &[impl AsRef<OsStr>]) -> Command {
+    /// `weft run` with these words, not started yet.
+    pub fn command(&self, words: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
         command
             .arg("run")
