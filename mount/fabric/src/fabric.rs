@@ -2,6 +2,7 @@
 //! Asks another node, and receives the questions of others. `mount/daemon` opens it; any thread may
 //! call it.
 
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,9 +17,11 @@ const ASKING: usize = 32;
 /// at one request take while it is well.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The endpoint of this node.
+/// The endpoint of this node. To drop it closes the endpoint: it says farewell, for which it takes
+/// two seconds at most, and then its address is free.
 pub struct Fabric {
     link: Link,
+    thread: Option<JoinHandle<()>>,
     asking: Semaphore,
     settings: Settings,
 }
@@ -26,6 +29,10 @@ pub struct Fabric {
 impl Drop for Fabric {
     fn drop(&mut self) {
         self.link.tell(Command::End);
+        if let Some(thread) = self.thread.take() {
+            // Its panic was told.
+            let _ = thread.join();
+        }
     }
 }
 
@@ -36,9 +43,10 @@ impl Fabric {
     /// An address that is not of this host, or is taken; a key that is none.
     pub fn open(settings: Settings) -> Result<(Self, mpsc::UnboundedReceiver<Asked>), Refused> {
         let (asked, receiver) = mpsc::unbounded_channel();
-        let link = owner::start(settings.clone(), asked)?;
+        let (link, thread) = owner::start(settings.clone(), asked)?;
         let fabric = Self {
             link,
+            thread: Some(thread),
             asking: Semaphore::new(ASKING),
             settings,
         };

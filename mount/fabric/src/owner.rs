@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -85,7 +85,10 @@ struct Owner {
 }
 
 /// Opens the endpoint on a thread of its own; it ends at [`Command::End`].
-pub fn start(settings: Settings, asked: mpsc::UnboundedSender<Asked>) -> Result<Link, Refused> {
+pub fn start(
+    settings: Settings,
+    asked: mpsc::UnboundedSender<Asked>,
+) -> Result<(Link, JoinHandle<()>), Refused> {
     let (sender, commands) = channel();
     let (ringer, bell) = UnixStream::pair()?;
     ringer.set_nonblocking(true)?;
@@ -97,7 +100,7 @@ pub fn start(settings: Settings, asked: mpsc::UnboundedSender<Asked>) -> Result<
     let (opened, open) = channel();
     let own_link = link.clone();
     let thread = thread::Builder::new().name("weft-fabric".to_owned());
-    thread.spawn(move || {
+    let thread = thread.spawn(move || {
         let owner = Owner::open(&settings, asked, own_link, commands, bell);
         match owner {
             Ok(mut owner) => {
@@ -110,7 +113,7 @@ pub fn start(settings: Settings, asked: mpsc::UnboundedSender<Asked>) -> Result<
         }
     })?;
     open.recv().map_err(|_| Refused::Ended)??;
-    Ok(link)
+    Ok((link, thread))
 }
 
 impl Owner {
