@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use processes::{Other, command, words};
-use transports::{free_address, tagged};
+use transports::{own_address, tagged};
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
 use weft_shm::{Settings, Transport};
@@ -152,7 +152,7 @@ fn a_receipt_of_the_dead_completes_nothing_of_their_successor() {
     if words().is_some() {
         return;
     }
-    let (own, theirs) = (free_address(), free_address());
+    let (own, theirs) = (own_address(), own_address());
     let mut side = Side::open(own, theirs);
     let mut first = start(theirs, own);
     have(&mut first, "send-delivery", 1);
@@ -184,7 +184,7 @@ fn a_successor_that_sends_first_is_answered() {
     if words().is_some() {
         return;
     }
-    let (own, theirs) = (free_address(), free_address());
+    let (own, theirs) = (own_address(), own_address());
     let mut side = Side::open(own, theirs);
     let mut first = start(theirs, own);
     side.send(1, CompletionLevel::Transmit);
@@ -204,7 +204,7 @@ fn a_successor_that_is_sent_to_first_hears_and_is_heard() {
     if words().is_some() {
         return;
     }
-    let (own, theirs) = (free_address(), free_address());
+    let (own, theirs) = (own_address(), own_address());
     let mut side = Side::open(own, theirs);
     let mut first = start(theirs, own);
     have(&mut first, "send", 1);
@@ -232,7 +232,7 @@ fn whoever_only_sends_learns_of_a_death_within_a_second() {
     if words().is_some() {
         return;
     }
-    let (own, theirs) = (free_address(), free_address());
+    let (own, theirs) = (own_address(), own_address());
     let mut side = Side::open(own, theirs);
     let mut first = start(theirs, own);
     side.send(1, CompletionLevel::Transmit);

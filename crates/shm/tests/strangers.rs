@@ -13,7 +13,7 @@ use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 use processes::{Other, command, words};
-use transports::{Ear, free_address, region_of, send_word};
+use transports::{Ear, own_address, region_of, send_word};
 use weft_contract::*;
 use weft_os::local_socket::{Bell, Listener};
 use weft_os::process;
@@ -109,18 +109,18 @@ fn an_endpoint_whose_name_a_stranger_has_is_reached_nevertheless() {
     if !may_run() {
         return;
     }
-    let address = free_address();
+    let address = own_address();
     let Some(mut stranger) = start(&format!("listen weft/{address}"), true) else {
         return;
     };
     stranger.await_line("done");
     let mut receiver = open(address);
-    let mut sender = open(free_address());
+    let mut sender = open(own_address());
     sender.add_remote(RemoteId(0), address);
     meet(&mut sender, &mut receiver);
     // The stranger goes: nobody has the name now.
     drop(stranger);
-    let mut second = open(free_address());
+    let mut second = open(own_address());
     second.add_remote(RemoteId(0), address);
     meet(&mut second, &mut receiver);
 }
@@ -130,12 +130,12 @@ fn a_stranger_where_no_endpoint_is_is_named_and_not_waited_for() {
     if !may_run() {
         return;
     }
-    let address = free_address();
+    let address = own_address();
     let Some(mut stranger) = start(&format!("listen weft/{address}"), true) else {
         return;
     };
     stranger.await_line("done");
-    let mut sender = open(free_address());
+    let mut sender = open(own_address());
     sender.add_remote(RemoteId(0), address);
     let refused = Err(PostError::Failed(TransferError::NotPermitted));
     assert_eq!(send_word(&mut sender), refused);
@@ -156,7 +156,7 @@ fn the_dead_are_missed_though_a_stranger_takes_their_names() {
     if !may_run() {
         return;
     }
-    let (own, theirs) = (free_address(), free_address());
+    let (own, theirs) = (own_address(), own_address());
     let mut survivor = open(own);
     survivor.add_remote(RemoteId(0), theirs);
     let words = format!("endpoint {theirs} {own}");

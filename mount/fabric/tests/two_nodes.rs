@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Nodes ask each other over sockets of this host.
 
-use std::net::{SocketAddr, UdpSocket};
+#[path = "../../../tests/own_address.rs"]
+mod own_address;
+
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use own_address::own_address;
 use weft_fabric::{ANSWER_LIMIT_BYTES, Fabric, Settings};
 use weft_udp::seal::{JobKey, Trust};
 
-/// Ports that are free now.
 fn nodes(count: usize) -> Vec<SocketAddr> {
-    let sockets: Vec<UdpSocket> = (0..count)
-        .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
-        .collect();
-    sockets
-        .iter()
-        .map(|socket| socket.local_addr().unwrap())
-        .collect()
+    (0..count).map(|_| own_address()).collect()
 }
 
 /// A node whose answers are the questions, with as many bytes behind as those say.

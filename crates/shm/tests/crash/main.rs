@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use processes::{Other, command};
 use scenario::{Part, SCENARIOS, Scenario};
 use side::Side;
-use transports::{free_address, region_of};
+use transports::{own_address, region_of};
 use weft_os::crash::{LOG_VARIABLE, STEP_VARIABLE};
 use weft_ring::layout::{SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
 
@@ -114,11 +114,11 @@ struct Run<'a> {
 impl Run<'_> {
     /// Plays the survivor; true if the victim died of SIGKILL.
     fn play(&self) -> bool {
-        let own = free_address();
+        let own = own_address();
         // Made once, and never freed.
         side::heap();
         let before = Surroundings::look();
-        let theirs = free_address();
+        let theirs = own_address();
         let mut side = Side::open(self.scenario.settings(own), theirs);
         let mut victim = start_victim(self, theirs, own, false);
         let opened = victim.hear("open").is_some();

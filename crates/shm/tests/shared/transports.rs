@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How the tests of this crate open transports, what they send to their first remotes, and an owner
 //! that only listens.
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, unused_imports, reason = "each test takes what it needs")]
 
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+#[path = "../../../../tests/own_address.rs"]
+mod own_address;
 
+use std::net::{Ipv4Addr, SocketAddr};
+
+pub use own_address::own_address;
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
 use weft_shm::{Settings, Transport};
@@ -78,12 +82,6 @@ pub fn word() -> SendOp {
 /// Sends the first remote such a message.
 pub fn send_word(transport: &mut Transport) -> Result<Posted, PostError> {
     transport.post_send(&word(), &UserBuffer::leaked(&[8]))
-}
-
-/// An address that nobody has at this moment.
-pub fn free_address() -> SocketAddr {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port");
-    socket.local_addr().expect("address")
 }
 
 /// The region of an endpoint of this process, unless it lies in a folder.
