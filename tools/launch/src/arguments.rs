@@ -55,7 +55,7 @@ pub struct Arguments {
     pub oversubscribe: bool,
     /// Give the ranks on each host a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
     /// they use the host's /dev/shm if the host refuses
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub shm_size: Option<ShmSize>,
     /// Mount a bucket on each host while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
     /// refuse writing. May be repeated

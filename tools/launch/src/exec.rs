@@ -44,7 +44,7 @@ struct ExecArguments {
     world: Option<u32>,
     /// Give the ranks of this host a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
     /// they use the host's /dev/shm if the host refuses
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     shm_size: Option<ShmSize>,
     /// Mount a bucket for the ranks of this host while they run: s3://BUCKET/PREFIX:/FOLDER; add
     /// :ro to refuse writing. May be repeated

@@ -83,7 +83,7 @@ pub struct SubmitArguments {
     pub transport: Option<String>,
     /// Give the ranks on each node a /dev/shm of their own, SIZE large: 4g or 512m. With try:4g
     /// they use the node's /dev/shm if the node refuses
-    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub shm_size: Option<ShmSize>,
     /// Mount a bucket on each node while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
     /// refuse writing. May be repeated

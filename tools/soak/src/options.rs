@@ -19,7 +19,7 @@ pub struct Options {
     #[arg(allow_negative_numbers = true)]
     pub minutes: f64,
     /// The seed of everything random (default: drawn, and printed)
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Which way messages go
     #[arg(long, value_name = "ROUTE", default_value = "both")]
@@ -29,7 +29,8 @@ pub struct Options {
         long,
         value_name = "N",
         default_value = "4",
-        value_parser = clap::value_parser!(u8).range(2..=32)
+        value_parser = clap::value_parser!(u8).range(2..=32),
+        allow_negative_numbers = true
     )]
     pub ranks: u8,
     /// all, none, or some of these with commas in between: loss, duplication, reordering,
@@ -43,7 +44,12 @@ pub struct Options {
     #[arg(long)]
     pub keep_going: bool,
     /// Repeat one job of the run with --seed S: the number that a finding names
-    #[arg(long, value_name = "J", requires = "seed")]
+    #[arg(
+        long,
+        value_name = "J",
+        requires = "seed",
+        allow_negative_numbers = true
+    )]
     pub job: Option<u64>,
     /// Folder of libweft-fi.so (default: WEFT_PROVIDER_DIR, else ../lib/weft from this program)
     #[arg(long, value_name = "DIR")]
