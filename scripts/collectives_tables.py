@@ -64,12 +64,30 @@ def mean(values):
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
-def cell(figures, mpi, rank_count, call):
-    """The geometric mean over the sizes, and the largest ratio."""
-    values = [row["ratio"]["value"] for row in rows_of(figures, mpi, rank_count, call)]
+def mean_and_largest(values):
+    """The geometric mean of ratios at several sizes, and the largest of them."""
     if not values:
         return "none"
     return digits(mean(values)) + (f" ({digits(max(values))})" if len(values) > 1 else "")
+
+
+def cell(figures, mpi, rank_count, call):
+    return mean_and_largest([row["ratio"]["value"]
+                             for row in rows_of(figures, mpi, rank_count, call)])
+
+
+def cell_of_means(figures, mpi, rank_count, call):
+    """The same of the ratios of the runs' means."""
+    return mean_and_largest([row["of_means"] for row in rows_of(figures, mpi, rank_count, call)])
+
+
+def best_to_best(figures, rank_count, call):
+    """At each size, the least of the MPIs' times over Weft over the least of their own times."""
+    rows = [row for row in figures["rows"]
+            if (row["rank_count"], row["call"]) == (rank_count, call)]
+    return [min(row["weft_us"] for row in alike) / min(row["native_us"] for row in alike)
+            for alike in ([row for row in rows if row["size_bytes"] == size]
+                          for size in sorted({row["size_bytes"] for row in rows}))]
 
 
 def rank_counts(figures):
@@ -113,8 +131,27 @@ def one(figures, mpi, rank_count, call, size):
 
 
 def full(figures):
-    """Each size, with intervals and Weft's times."""
-    return filled(how(figures)) + "\n" + by_size(figures)
+    """Means over the sizes, then each size, with intervals and Weft's times."""
+    return "\n".join([short(figures), means_and_best(figures), by_size(figures)])
+
+
+def means_and_best(figures):
+    """The table of `short` of the runs' means, and the best of the MPIs beside each other."""
+    calls, lines = calls_of(figures), []
+    for mpi, name in MPIS.items():
+        for count in rank_counts(figures):
+            words = " | ".join(cell_of_means(figures, mpi, count, call) for call in calls)
+            lines.append(f"| {name}, means | {count} | {words} |")
+    for count in rank_counts(figures):
+        cells = [mean_and_largest(best_to_best(figures, count, call)) for call in calls]
+        lines.append(f"| best / best | {count} | " + " | ".join(cells) + " |")
+    words = ("In this table the rows *means* have the same of the runs' means, which include rare "
+             "long calls. *Best / best* is, at each size, the shortest time that a call takes over "
+             "Weft under any MPI, over the shortest that it takes over any MPI's own transport, "
+             "both medians. The times are kept to 0.01 us, so a ratio of times of 0.1 us may be "
+             "wrong by 10 %.")
+    head = "| Weft / native | ranks | " + " | ".join(calls) + " |"
+    return "\n".join(["", filled(words), "", head, "|" + "---|" * (len(calls) + 2), *lines])
 
 
 def by_size(figures):

@@ -14,7 +14,7 @@ Nothing is left out: where Weft is behind, the tables say so."""
 import pathlib
 
 import collectives_tables
-from collectives_tables import by_size, figures_of, short
+from collectives_tables import figures_of, full
 from readme_tables import Tables, summary_of, words_of
 
 NAME = "readme-shared-cores.py"
@@ -27,13 +27,6 @@ CALLS = (*collectives_tables.CALLS, "alltoallw")
 
 # MPICH's own takes longer than the 60 seconds that a run may.
 MAY_LACK = {("mpich", 8, "allreduce")}
-
-
-def full(figures):
-    """The means, then each size."""
-    return short(figures) + "\n" + by_size(figures)
-
-
 PAGES = ((ROOT / "docs/collectives-results.md", full),)
 
 

@@ -19,7 +19,8 @@ def script_in(folder, name):
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     script.FIGURES = folder / "figures.json"
-    script.PAGES = ((folder / "README.md", script.short), (folder / "page.md", script.full))
+    readme = getattr(script, "short", script.full)
+    script.PAGES = ((folder / "README.md", readme), (folder / "page.md", script.full))
     for page, _ in script.PAGES:
         page.write_text(f"before\n{script.BEGIN}\nwhat stood there\n{script.END}\nafter\n")
     return script
