@@ -97,10 +97,11 @@ impl Claim {
     }
 }
 
-/// What all ranks said.
-#[derive(Clone, Copy)]
+/// What all ranks said, read once: a rank may change its words at any time.
 struct Heard {
     longest_bytes: u64,
+    /// How each rank gives its blocks: the word of its [`Way`].
+    ways: [u8; RANK_LIMIT],
     /// None has to be staged.
     are_shown: bool,
     /// None is shown.
@@ -108,7 +109,8 @@ struct Heard {
 }
 
 impl Heard {
-    fn add(&mut self, claim: Claim) {
+    fn add(&mut self, rank: usize, claim: Claim) {
+        self.ways[rank] = claim.way.word() as u8;
         self.longest_bytes = self.longest_bytes.max(claim.longest_bytes);
         self.are_shown &= !matches!(claim.way, Way::Staged(_));
         self.are_staged &= claim.way != Way::Shown;
@@ -153,7 +155,7 @@ pub(crate) fn run(
     }
     match &mut sight {
         _ if heard.are_staged => {
-            take_beginnings(exchange, step, spreading);
+            take_beginnings(exchange, step, spreading, &heard);
             spreading.skipped_bytes = spreading.chunks.chunk_bytes;
         }
         Some(sight) if heard.are_shown => {
@@ -231,15 +233,16 @@ fn hear(
 ) -> Result<Heard, Fault> {
     let mut heard = Heard {
         longest_bytes: 0,
+        ways: [0; RANK_LIMIT],
         are_shown: true,
         are_staged: true,
     };
-    heard.add(own);
+    heard.add(exchange.rank(), own);
     for rank in exchange.others() {
         exchange.heed(wait, rank, step)?;
         let claim = Claim::of(exchange, rank, step);
         agreement::check(exchange, rank, claim.longest_bytes)?;
-        heard.add(claim);
+        heard.add(rank, claim);
         if let Some(sight) = sight {
             sight.shown[rank] = claim.shown;
         }
@@ -249,9 +252,9 @@ fn hear(
 }
 
 /// Takes the beginnings of all blocks.
-fn take_beginnings(exchange: &Exchange, step: u64, spreading: &mut Spreading<'_>) {
+fn take_beginnings(exchange: &Exchange, step: u64, spreading: &mut Spreading<'_>, heard: &Heard) {
     for rank in exchange.others() {
-        if let Way::Staged(room) = Claim::of(exchange, rank, step).way {
+        if let Way::Staged(room) = Way::of(u64::from(heard.ways[rank])) {
             room.take(exchange, rank, step, spreading);
         }
     }

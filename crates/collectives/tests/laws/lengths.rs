@@ -159,6 +159,75 @@ fn a_block_that_ends_behind_what_is_shown_is_not_read() {
     assert_eq!(end(40), mismatch);
 }
 
+/// The place of a word behind the mark in the flag of a rank's first step
+/// (docs/collectives.md, clause 2).
+fn first_word(rank: usize) -> usize {
+    (rank * 4096 + 128 * (1 + 1)) / 8 + 1
+}
+
+/// Changes how the second rank says that it gives its blocks, when the first rank has heard it and
+/// waits for the third one; then has that one begin.
+struct Changing<'a> {
+    memory: &'a Memory,
+    third_begins: &'a AtomicBool,
+    wait: &'a mut dyn Wait,
+}
+
+impl Wait for Changing<'_> {
+    fn pause(&mut self, spins: u32) -> Result<(), Stopped> {
+        const STAGED: u64 = 0;
+        let way = self.memory.word(first_word(1) + 1);
+        way.store(STAGED, Ordering::Relaxed);
+        self.third_begins.store(true, Ordering::Relaxed);
+        self.wait.pause(spins)
+    }
+}
+
+/// Waits until something has happened.
+fn until(wait: &mut dyn Wait, mut has_happened: impl FnMut() -> bool) {
+    while !has_happened() {
+        wait.pause(0).expect("nobody has panicked");
+    }
+}
+
+#[test]
+fn what_a_rank_says_of_its_blocks_counts_as_it_was_when_it_was_heard() {
+    let memory = Memory::new(3);
+    let third_begins = AtomicBool::new(false);
+    let blocks: Vec<Block> = (0..3).map(|rank| block(8 * rank, 8)).collect();
+    let received = run_in(&memory, &Shape::flat(3, true), |team, wait| {
+        let own = team.rank();
+        let send = vec![1 + own as u8; 24];
+        let mut recv = vec![0xEE; 24];
+        let (send, into) = (
+            BytesView::from_slice(&send),
+            BytesViewMut::from_slice(&mut recv),
+        );
+        let lengths = Blocks::Uneven(&blocks);
+        let call = |wait: &mut dyn Wait| team.alltoall(wait, Some(send), into, lengths, lengths);
+        let end = match own {
+            0 => {
+                let mark = memory.word(first_word(1) - 1);
+                until(wait, || mark.load(Ordering::Acquire) != 0);
+                call(&mut Changing {
+                    memory: &memory,
+                    third_begins: &third_begins,
+                    wait,
+                })
+            }
+            2 => {
+                until(wait, || third_begins.load(Ordering::Relaxed));
+                call(wait)
+            }
+            _ => call(wait),
+        };
+        assert_eq!(end, Ok(()));
+        recv
+    });
+    let expected: Vec<u8> = [1, 2, 3].into_iter().flat_map(|rank| [rank; 8]).collect();
+    assert_eq!(received[0], expected);
+}
+
 /// Pages of staging that an alltoall takes in which each of eight ranks gives each so many bytes.
 fn pages_of(length_bytes: usize) -> usize {
     const RANKS: usize = 8;

@@ -71,7 +71,8 @@ impl Memory {
         pages.filter(is_used).count()
     }
 
-    fn word(&self, index: usize) -> &AtomicU64 {
+    /// A word of the segment, by its place.
+    pub fn word(&self, index: usize) -> &AtomicU64 {
         assert!((index + 1) * 8 <= self.layout.size());
         let word = self.base.as_ptr().wrapping_add(index * 8).cast();
         // SAFETY: the word lies in the memory and is aligned.
