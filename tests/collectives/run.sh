@@ -216,27 +216,42 @@ beside() {
     grep -aq '^all is well$' "$work/out" && [ "$(count "$work/record" scatter "$3")" -ge 2 ]
 }
 
-# with_tool MPI PLACE: a tool sees all barriers, and Weft serves them; by PLACE the tool is a part
-# of the program, a library of it, or preloaded.
-with_tool() {
+# tooled MPI PLACE TOOL: a job of barriers with a tool, which by PLACE is a part of the program, a
+# library of it, or preloaded.
+tooled() {
     local compiler folder=$ROOT/tests/collectives
-    local tool=$work/libtool-$1.so program=$work/tooled-$1 variables=()
+    local tool=$work/lib$3-$1.so program=$work/$3-$1 variables=()
     compiler=$(compiler "$1")
     case $2 in
-    part) "$compiler" -o "$program" "$folder/barriers.c" "$folder/tool.c" ;;
+    part) "$compiler" -o "$program" "$folder/barriers.c" "$folder/$3.c" -ldl ;;
     library)
-        "$compiler" -shared -fPIC -o "$tool" "$folder/tool.c" &&
+        "$compiler" -shared -fPIC -o "$tool" "$folder/$3.c" -ldl &&
             "$compiler" -o "$program" "$folder/barriers.c" -Wl,--no-as-needed "$tool"
         ;;
     preloaded)
-        "$compiler" -shared -fPIC -o "$tool" "$folder/tool.c" &&
+        "$compiler" -shared -fPIC -o "$tool" "$folder/$3.c" -ldl &&
             "$compiler" -o "$program" "$folder/barriers.c"
         variables=(--env "LD_PRELOAD=$tool")
         ;;
     esac >"$work/out" 2>&1 || return
-    job 2 "$1" "${variables[@]}" --json "$work/record" -- "$program" || return
+    job 2 "$1" "${variables[@]}" --json "$work/record" -- "$program"
+}
+
+# with_tool MPI PLACE: a tool sees all barriers, and Weft serves them.
+with_tool() {
+    tooled "$1" "$2" tool || return
     [ "$(grep -ac '^the tool saw 2000 barriers$' "$work/out")" = 2 ] || return
     [ "$(count "$work/record" barrier weft)" = 4000 ]
+}
+
+# past_weft MPI PLACE: a tool hands no barrier on, so the MPI has all of them; the last line names
+# the file that has them.
+past_weft() {
+    local file=libpast-$1.so
+    if [ "$2" = part ]; then file=past-$1; fi
+    tooled "$1" "$2" past || return
+    [ "$(count "$work/record" barrier weft)-$(count "$work/record" barrier mpi)" = 0-0 ] &&
+        [ "$(grep -c "^weft: 0 calls of collectives.*/$file takes" "$work/out")" = 1 ]
 }
 
 # unusual MPI CASE RANKS: what few programs do (unusual.c). A delete function that fails does not
@@ -408,6 +423,8 @@ for mpi in openmpi mpich intel debian-openmpi; do
     for place in part library preloaded; do
         with_tool "$mpi" $place
         report $? "a tool of the profiling interface sees what Weft serves, $place, $mpi"
+        past_weft "$mpi" $place
+        report $? "a tool that hands no calls on is named, $place, $mpi"
     done
     for call in $(calls_to_kill "$mpi"); do
         for way in inside before; do
@@ -444,6 +461,11 @@ if is_there mpich; then
     job 2 mpich -- "$work/static"
     [ $? = 2 ] && grep -q 'is a static program' "$work/out"
     report $? 'a static program is refused, in words'
+    "$WEFT" run -n 2 --mpi mpich --timeout 60 -- "$work/static" >"$work/out" 2>&1 &&
+        [ "$(grep -c '^weft: note: .* is a static program' "$work/out")" = 1 ] &&
+        "$WEFT" run -n 2 --mpi mpich --transport native -- "$work/static" >"$work/out" 2>&1 &&
+        ! grep -q 'a static program' "$work/out"
+    report $? 'with auto a static program runs, and one line says what it goes without'
 else
     skip 'programs without MPI' 'mpich is not installed; scripts/setup.sh test installs it'
 fi

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The calls that may be served, how many of them went which way, and the report of that to
-//! `weft run`. Counted by communicators; sent once, at MPI_Finalize.
+//! `weft run`. Counted by communicators; sent once, at MPI_Finalize. Also sends what other_tool
+//! says.
 //!
 //! The report is a line of JSON to the socket that FI_WEFT_REPORT names, as the provider's are
 //! (crates/provider). The text is put together by hand: numbers and fixed names need no library.
@@ -88,18 +89,10 @@ impl Calls {
         if *self == Self::NONE {
             return;
         }
-        let socket = std::env::var(weft_facts::parameter::REPORT.variable).unwrap_or_default();
-        // "1" asks for words of the provider's (crates/provider, summary).
-        if socket.is_empty() || socket == "1" {
-            return;
-        }
-        let text = self.describe(weft_os::process::own_pid());
-        if let Ok(connection) = Connection::open(&socket) {
-            let _ = connection.send_bytes(text.as_bytes());
-        }
+        send_report(&self.describe());
     }
 
-    fn describe(&self, pid: u32) -> String {
+    fn describe(&self) -> String {
         let mut collectives = String::new();
         for ((name, weft), mpi) in NAMES.iter().zip(self.weft).zip(self.mpi) {
             let comma = if collectives.is_empty() { "" } else { "," };
@@ -111,9 +104,30 @@ impl Calls {
                 );
             }
         }
-        let version = env!("CARGO_PKG_VERSION");
-        format!(r#"{{"weft":"{version}","pid":{pid},"collectives":{{{collectives}}}}}"#)
+        format!(r#""collectives":{{{collectives}}}"#)
     }
+}
+
+/// Sends a report with these members to whoever started the job, if it listens.
+pub fn send_report(members: &str) {
+    let socket = std::env::var(weft_facts::parameter::REPORT.variable).unwrap_or_default();
+    // "1" asks for words of the provider's (crates/provider, summary).
+    if socket.is_empty() || socket == "1" {
+        return;
+    }
+    let (version, pid) = (env!("CARGO_PKG_VERSION"), weft_os::process::own_pid());
+    let text = format!(r#"{{"weft":"{version}","pid":{pid},{members}}}"#);
+    if let Ok(connection) = Connection::open(&socket) {
+        let _ = connection.send_bytes(text.as_bytes());
+    }
+}
+
+/// What stands for any text between the quotes of JSON: what would end it becomes `_`.
+pub fn text_of(text: &str) -> String {
+    let stays = |letter: char| !letter.is_control() && letter != '"' && letter != '\\';
+    text.chars()
+        .map(|letter| if stays(letter) { letter } else { '_' })
+        .collect()
 }
 
 #[cfg(test)]
@@ -128,12 +142,14 @@ mod tests {
         let mut all = Calls::NONE;
         all.add(Call::Exscan, false);
         all.add_all(&calls);
-        let text = all.describe(7);
-        assert!(
-            text.ends_with(
-                r#""pid":7,"collectives":{"bcast":{"weft":1,"mpi":1},"exscan":{"weft":0,"mpi":1}}}"#
-            ),
-            "{text}"
+        assert_eq!(
+            all.describe(),
+            r#""collectives":{"bcast":{"weft":1,"mpi":1},"exscan":{"weft":0,"mpi":1}}"#
         );
+    }
+
+    #[test]
+    fn no_text_ends_its_quotes() {
+        assert_eq!(text_of("/a \"b\"\\\n/ö.so"), "/a _b___/ö.so");
     }
 }

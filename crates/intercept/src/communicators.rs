@@ -23,6 +23,7 @@ use crate::functions::Handle;
 use crate::idle_request;
 use crate::leaders;
 use crate::mpi::{self, Mpi};
+use crate::other_tool;
 use crate::outcome::{Outcome, Stop, code_of, say};
 use crate::published::{self, Slot};
 use crate::request_communicator::RequestCommunicator;
@@ -223,6 +224,7 @@ fn find(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
 /// Begins to follow a communicator; `None` if it is none.
 #[cold]
 fn enter(mpi: &'static Mpi, handle: Handle) -> Option<Communicator> {
+    other_tool::note_call();
     // MPI_COMM_SELF has one rank, and our attribute already: to set it again would be to delete it.
     // A session's communicator may outlive MPI_COMM_WORLD (11.3), which agreement asks.
     let is_none = handle == mpi.communicators.null || handle == mpi.communicators.own;

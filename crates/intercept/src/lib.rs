@@ -37,7 +37,8 @@
 //! - [`waiting`] makes the MPI's progress while a rank waits, by an [`idle_request`]; [`liveness`]
 //!   checks whether the others live; [`yielding`] offers the processor to others.
 //! - [`start`] does what is quicker before the MPI starts threads.
-//! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize.
+//! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize;
+//!   [`other_tool`] which tool of the profiling interface kept all calls from us.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
 //!   `weft top`; [`shared_count`]: a number that threads share.
 //! - [`asked`]: who is to serve, as the launcher said; [`sessions`]: whether the program has begun
@@ -64,6 +65,7 @@ pub mod movement;
 pub mod mpi;
 pub mod next;
 pub mod nonblocking;
+pub mod other_tool;
 pub mod outcome;
 pub mod parts;
 pub mod pending;

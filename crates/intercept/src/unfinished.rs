@@ -10,8 +10,8 @@
 //! Intel's Hydra always ends such a job with 255, and is left alone. Other launchers
 //! tell the exit code by themselves.
 //!
-//! The loader calls [`AT_LOAD`]. Source: PMI-1, "abort", and the variables of a rank, as MPICH
-//! 5.0.2 (src/pm/hydra) has them.
+//! The loader calls [`AT_LOAD`]. The end of any rank also goes to other_tool. Source: PMI-1,
+//! "abort", and the variables of a rank, as MPICH 5.0.2 (src/pm/hydra) has them.
 
 use std::env;
 use std::ffi::{CStr, c_int};
@@ -21,6 +21,7 @@ use weft_facts::parameter::REPORT;
 use weft_os::at_exit::{at_exit, send_after_end};
 
 use crate::next::definition;
+use crate::other_tool;
 
 /// Hydra's process on each host, as the kernel shortens its name (proc(5)).
 const PROXY: &[u8] = b"hydra_pmi_proxy";
@@ -31,16 +32,25 @@ const PROXY: &[u8] = b"hydra_pmi_proxy";
 static AT_LOAD: extern "C" fn() = at_load;
 
 extern "C" fn at_load() {
-    if hydras_descriptor(|name| env::var(name).ok()).is_some() {
+    if is_rank_of_weft_run(&|name| env::var(name).ok()) {
         // Without memory for that, the rank ends as it would without this library.
-        let _ = at_exit(tell_launcher);
+        let _ = at_exit(end);
     }
+}
+
+fn end(exit_code: i32) {
+    other_tool::tell(|| says(c"PMPI_Initialized") == Some(true));
+    tell_launcher(exit_code);
+}
+
+fn is_rank_of_weft_run(get: &impl Fn(&str) -> Option<String>) -> bool {
+    get(REPORT.variable).is_some_and(|socket| socket != "1")
 }
 
 /// The descriptor that MPICH's Hydra opened for this rank of `weft run`; `None` in other jobs:
 /// whoever calls mpiexec can tell it to let the other ranks go on (`-disable-auto-cleanup`).
 fn hydras_descriptor(get: impl Fn(&str) -> Option<String>) -> Option<RawFd> {
-    get(REPORT.variable).filter(|socket| socket != "1")?;
+    is_rank_of_weft_run(&get).then_some(())?;
     get("PMI_HOSTNAME")?;
     let descriptor = get("PMI_FD")?.parse().ok()?;
     (descriptor > 2).then_some(descriptor)

@@ -37,6 +37,15 @@ pub fn served(calls: &BTreeMap<String, Collective>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
+/// That there were none, since a tool takes them: in one line.
+#[must_use]
+pub fn taken_by(tool: &str) -> String {
+    format!(
+        "0 calls of collectives in shared memory: {tool} takes the program's calls, and hands none \
+         on to Weft by a function's second name, as PMPI_Barrier"
+    )
+}
+
 /// All of them in one line; `None` if there are none.
 #[must_use]
 pub fn line(calls: &BTreeMap<String, Collective>) -> Option<String> {

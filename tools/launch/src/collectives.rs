@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `--collectives`: libweft-mpi.so, which serves the MPI's collectives inside a host.
 //!
-//! Called by `job.rs` and `ranks.rs`, which hand what comes out to `preload.rs`.
+//! Called by `preloads.rs`, whose callers hand what comes out to `preload.rs`; `job.rs` and
+//! `ranks.rs` ask what the user is to be told.
 //! docs/collectives.md says what is served.
 
+use std::path::Path;
+
 use crate::fault::Fault;
-use crate::preload::{Library, Preloading};
+use crate::preload::{self, Library, Preloading};
 use crate::rank_arguments::{Collectives, RankArguments};
+use crate::transport::Transport;
 
 /// The file name of the library; it lies beside the provider.
 pub const FILE_NAME: &str = "libweft-mpi.so";
@@ -33,6 +37,16 @@ pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Libr
     }
 }
 
+/// What to tell the user where `auto` leaves the collectives of this program to the MPI because it
+/// takes no preloaded library.
+pub fn note(rank: &RankArguments, transport: &Transport, program: &Path) -> Option<String> {
+    let is_asked = rank.collectives == Collectives::Auto && !rank.plain;
+    let why = preload::takes_none(program).filter(|_| is_asked && *transport == Transport::Weft)?;
+    Some(format!(
+        "{why}; the MPI carries out its collectives, and its memory is not shared"
+    ))
+}
+
 fn find(job: &Preloading<'_>, who: &str) -> Result<Library, Fault> {
     let Some(ranks) = job.ranks else {
         return Err(Fault::Usage(
@@ -51,8 +65,8 @@ fn find(job: &Preloading<'_>, who: &str) -> Result<Library, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::Transport;
-    use std::path::Path;
+    use crate::compiled::cc;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn collectives_that_cannot_be_served_are_an_error_only_where_that_was_asked_for() {
@@ -91,5 +105,42 @@ mod tests {
             ask(Collectives::Weft, &native),
             Err(Fault::Usage(_))
         ));
+    }
+
+    #[test]
+    fn why_a_program_keeps_the_collectives_of_its_mpi_is_told_where_weft_would_have_served_them() {
+        const MAIN: &str = "int main(void) { return 0; }\n";
+        let folder = tempfile::tempdir().unwrap();
+        let fixed = cc(folder.path(), "static", MAIN, &["-static"]);
+        let alone = cc(folder.path(), "static-pie", MAIN, &["-static-pie"]);
+        let setuid = cc(folder.path(), "setuid", MAIN, &[]);
+        let usual = cc(folder.path(), "usual", MAIN, &[]);
+        let mode = std::fs::Permissions::from_mode(0o4755);
+        std::fs::set_permissions(&setuid, mode).unwrap();
+        let with = |collectives, plain| RankArguments {
+            collectives,
+            plain,
+            ..RankArguments::without_preloads()
+        };
+        let auto = with(Collectives::Auto, false);
+        let told = |program: &Path| note(&auto, &Transport::Weft, program);
+        for (program, why) in [
+            (&fixed, "is a static program"),
+            (&alone, "is a static program"),
+            (&setuid, "is setuid or setgid"),
+        ] {
+            let note = told(program).unwrap();
+            assert!(
+                note.contains(why) && note.contains("the MPI carries"),
+                "{note}"
+            );
+        }
+        for program in [&usual, Path::new("/no/program")] {
+            assert_eq!(told(program), None);
+        }
+        assert_eq!(note(&auto, &Transport::Native, &fixed), None);
+        for rank in [with(Collectives::Mpi, false), with(Collectives::Auto, true)] {
+            assert_eq!(note(&rank, &Transport::Weft, &fixed), None);
+        }
     }
 }

@@ -165,7 +165,7 @@ fn prepare(arguments: &ExecArguments) -> Result<(Command, Option<Member>), Fault
 
 /// Once in a job.
 fn warn(ready: &Ready, note: Option<&str>) {
-    if let Some(note) = note {
+    for note in note.into_iter().chain(ready.note.as_deref()) {
         say!("weft: note: {note}");
     }
     if let Some(warning) = &ready.caution {

@@ -31,7 +31,8 @@ use crate::remote_shell::RemoteShell;
 use crate::several_hosts::{self, Spread};
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
 use crate::{
-    cores, job_key, known_problems, leftovers, limits, preloads, provider, report, sched_yield,
+    collectives, cores, job_key, known_problems, leftovers, limits, preloads, provider, report,
+    sched_yield,
 };
 
 /// What a program of ours has to say against its arguments before it is started.
@@ -55,8 +56,9 @@ pub(crate) struct Job {
     pub report_name: String,
     /// What the user must know of this program under this MPI.
     pub caution: Option<String>,
-    /// Which `--shm-size` to ask for, where `/dev/shm` may be too small.
-    pub shm_advice: Option<String>,
+    /// What else to tell at the start: which `--shm-size` to ask for, where `/dev/shm` may be too
+    /// small; and why nothing can be preloaded.
+    pub notes: Vec<String>,
     /// The mark of its processes.
     pub mark: String,
     /// Where hosts were named: the ranks of each.
@@ -180,7 +182,13 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     };
     Ok(Job {
         caution: known_problems::of(mpi, &arguments.transport, &shape),
-        shm_advice: shm.advice(mpi, &arguments.transport, ranks),
+        notes: [
+            shm.advice(mpi, &arguments.transport, ranks),
+            collectives::note(rank, &arguments.transport, &program.path),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         chosen,
         launch,
         shape,

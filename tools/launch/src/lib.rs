@@ -476,7 +476,7 @@ fn announce(arguments: &Arguments, job: &Job) {
         job.chosen.installation.describe(),
         arguments.transport
     );
-    for note in [&job.chosen.note, &job.shm_advice].into_iter().flatten() {
+    for note in job.chosen.note.iter().chain(&job.notes) {
         say!("weft: note: {note}");
     }
 }
@@ -491,7 +491,7 @@ fn conclude(arguments: &Arguments, job: &Job, summary: &Summary, usage: Usage, e
     if !arguments.quiet && summary.processes > 0 {
         say!("weft: {}", summary.line(ranks));
     }
-    if let Some(words) = collective_calls::line(&summary.collectives).filter(|_| !arguments.quiet) {
+    if let Some(words) = summary.collectives_line().filter(|_| !arguments.quiet) {
         say!("weft: {words}");
     }
     if let Some(warning) = outcome::warning(usage, summary, ranks, ending) {

@@ -132,20 +132,26 @@ pub(crate) fn can_be_named(library: &Path) -> bool {
 /// # Errors
 /// `Fault::Usage` if it does not.
 pub(crate) fn takes_preloads(option: &str, program: &Path) -> Result<(), Fault> {
-    let refuse = |why: &str| {
-        Err(Fault::Usage(format!(
-            "{option}: {} {why}, so no library can be preloaded into it; leave {option} out",
-            program.display()
-        )))
-    };
+    match takes_none(program) {
+        None => Ok(()),
+        Some(why) => Err(Fault::Usage(format!("{option}: {why}; leave {option} out"))),
+    }
+}
+
+/// Why the loader preloads no library into this program; `None` if it does.
+pub(crate) fn takes_none(program: &Path) -> Option<String> {
     let mode = std::fs::metadata(program).map_or(0, |facts| facts.permissions().mode());
-    if mode & 0o6000 != 0 {
-        return refuse("is setuid or setgid");
-    }
-    match elf::dynamic(program) {
-        Ok(facts) if facts == elf::Dynamic::default() => refuse("is a static program"),
-        _ => Ok(()),
-    }
+    let why = if mode & 0o6000 != 0 {
+        "is setuid or setgid"
+    } else if elf::dynamic(program).ok()? == elf::Dynamic::default() {
+        "is a static program"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "{} {why}, so no library can be preloaded into it",
+        program.display()
+    ))
 }
 
 /// What processes that this one starts preload already.

@@ -19,7 +19,8 @@ use crate::rank_environment::RankProgram;
 use crate::started::Started;
 use crate::transport::{self, Shape, Transport, openmpi_rules};
 use crate::{
-    inject_size, known_problems, launcher_process, pmi, preloads, provider, rank_mpi, sched_yield,
+    collectives, inject_size, known_problems, launcher_process, pmi, preloads, provider, rank_mpi,
+    sched_yield,
 };
 
 /// Where a process is: in a job that a launcher has started, or in none.
@@ -97,6 +98,8 @@ pub struct Ready {
     pub environment: Environment,
     /// What the user must know of this program under this MPI.
     pub caution: Option<String>,
+    /// Why nothing can be preloaded, where that would have been.
+    pub note: Option<String>,
 }
 
 /// Puts it together.
@@ -155,6 +158,7 @@ pub fn ready(
     preload::add(&mut environment, &libraries, preload::inherited());
     Ok(Ready {
         caution: known_problems::of(mpi, &weft, &shape),
+        note: collectives::note(rank, &weft, &program.program.path),
         environment,
     })
 }

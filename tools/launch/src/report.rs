@@ -81,6 +81,9 @@ pub struct Report {
     /// Calls of collectives by name; such a report says nothing of an endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collectives: Option<BTreeMap<String, Collective>>,
+    /// The file of a tool that takes the process's collectives and hands none on to Weft.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
 }
 
 /// The sum over all reports of a job.
@@ -100,6 +103,9 @@ pub struct Summary {
     pub errors: u64,
     /// Calls of collectives, all ranks' together, by name.
     pub collectives: BTreeMap<String, Collective>,
+    /// The file of a tool that takes a process's collectives and hands none on to Weft.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// Connections that brought no report.
     pub unreadable: u32,
 }
@@ -116,6 +122,7 @@ impl Summary {
         for report in reports {
             if let Some(collectives) = &report.collectives {
                 collective_calls::add(&mut summary.collectives, collectives);
+                summary.tool = summary.tool.or_else(|| report.tool.clone());
                 continue;
             }
             opened.insert((report.host.as_str(), report.pid));
@@ -144,6 +151,13 @@ impl Summary {
         let mut total = Traffic::default();
         self.sent.values().for_each(|traffic| total.add(*traffic));
         total
+    }
+
+    /// Who carried collectives out, in one line.
+    #[must_use]
+    pub fn collectives_line(&self) -> Option<String> {
+        let tool = self.tool.as_deref();
+        collective_calls::line(&self.collectives).or_else(|| tool.map(collective_calls::taken_by))
     }
 
     /// The summary in one line, for a job of `ranks`.
@@ -318,6 +332,7 @@ mod tests {
             two,
             r#"{"weft":"0.1.0","pid":8}"#,
             r#"{"weft":"0.1.0","pid":77,"collectives":{"scan":{"weft":2}}}"#,
+            r#"{"weft":"0.1.0","pid":78,"collectives":{},"tool":"/t/libtool.so"}"#,
             "nonsense",
             r#"{"pid":9}"#,
         ] {
@@ -327,7 +342,7 @@ mod tests {
         let summary = Summary::of(&reports, unreadable);
         assert_eq!(
             (reports.len(), summary.processes, summary.unreadable),
-            (5, 2, 2)
+            (6, 2, 2)
         );
         assert_eq!(
             summary.sent["inline"],
@@ -337,6 +352,11 @@ mod tests {
             }
         );
         assert_eq!(summary.total().messages, 10_348);
+        assert_eq!(summary.tool.as_deref(), Some("/t/libtool.so"));
+        let line = summary.collectives_line().unwrap();
+        assert!(line.starts_with("2 calls"), "{line}");
+        let none = Summary::of(&reports[5..], 0).collectives_line().unwrap();
+        assert!(none.contains(": /t/libtool.so takes"), "{none}");
         assert_eq!(
             summary.line(2),
             "2 ranks, 10,348 messages through Weft (inline 10,001, single copy 345, later protocol \
