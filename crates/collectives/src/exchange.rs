@@ -6,13 +6,15 @@
 //! In step `s` a rank may publish once, in flag `s % FLAG_COUNT`. It may do so once all ranks have
 //! finished step `s - FLAG_COUNT`, the last use of that flag.
 
+use core::cmp::Ordering;
+
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::fault::Fault;
 use crate::layout::{
     FLAG_COUNT, FLAG_WORDS, INLINE_BYTES, SHORT_CHUNK_BYTES, SHORT_CHUNKS_BYTES, STAGE_BYTES,
 };
-use crate::segment::{Part, Segment};
+use crate::segment::{GIVEN_UP, Part, Segment};
 use crate::wait::{Patience, Wait};
 
 /// Bits of a mark below its step, which tell one call from another.
@@ -148,23 +150,24 @@ impl Exchange {
     #[inline(always)]
     pub(crate) fn open(&mut self, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
         match step.checked_sub(FLAG_COUNT as u64) {
-            Some(last_use) if last_use > self.all_done => self.wait_for_all(wait, last_use),
+            Some(last_use) if last_use > self.all_done => self.wait_for_all(wait, step, last_use),
             _ => Ok(()),
         }
     }
 
-    /// Waits until all ranks have finished a step.
+    /// Waits, in step `own`, until all ranks have finished another step.
     #[cold]
-    fn wait_for_all(&mut self, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
+    fn wait_for_all(&mut self, wait: &mut dyn Wait, own: u64, step: u64) -> Result<(), Fault> {
         let mut all_done = self.step;
         for rank in self.others() {
             let done = &self.segment.control(rank).progress.done;
             let mut seen = 0;
-            let outcome = self.patience.until(wait, || {
+            let look = || {
                 // Pairs with the store in `finish`: the rank reads the flag no more.
                 seen = done.observe();
                 (seen >= step).then_some(Ok(()))
-            });
+            };
+            let outcome = self.patience.until(wait, look, || self.doubt(rank, own));
             self.settle(outcome)?;
             all_done = all_done.min(seen);
         }
@@ -213,7 +216,7 @@ impl Exchange {
     ) -> Result<(), Fault> {
         let wanted = self.mark(step);
         let mark = &self.segment.flag(rank, step).mark;
-        let outcome = self.patience.until(wait, || {
+        let look = || {
             let seen = mark.observe();
             if seen == wanted {
                 Some(Ok(()))
@@ -222,23 +225,52 @@ impl Exchange {
             } else {
                 None
             }
-        });
+        };
+        let outcome = self.patience.until(wait, look, || self.doubt(rank, step));
         self.settle(outcome)
+    }
+
+    /// Tells in which step this rank waits for so long, and finds out whether `rank`, for which it
+    /// waits, can still come there. A rank that waits in a later step published and finished all
+    /// before, which the caller then looks for.
+    ///
+    /// # Errors
+    /// [`Fault::Mismatch`] if it can not.
+    #[cold]
+    fn doubt(&self, rank: usize, step: u64) -> Result<(), Fault> {
+        let own = &self.segment.control(self.rank).progress;
+        let theirs = &self.segment.control(rank).progress;
+        own.waits.publish(self.mark(step));
+        let waits = theirs.waits.observe();
+        let is_elsewhere = match (waits >> CALL_BITS).cmp(&step) {
+            Ordering::Less => false,
+            Ordering::Equal => waits != self.mark(step),
+            Ordering::Greater => true,
+        };
+        if is_elsewhere {
+            return Err(Fault::Mismatch { rank });
+        }
+        Ok(())
     }
 
     /// Makes all later calls fail, too.
     #[cold]
     pub(crate) fn give_up(&mut self, fault: Fault) -> Fault {
         self.fault = Some(fault);
+        // Who waits for a rank that has ended finds that by itself.
+        if fault != Fault::Stopped {
+            self.segment
+                .control(self.rank)
+                .progress
+                .waits
+                .publish(GIVEN_UP);
+        }
         fault
     }
 
     #[inline(always)]
     fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
-        if let Err(fault) = outcome {
-            self.fault = Some(fault);
-        }
-        outcome
+        outcome.map_err(|fault| self.give_up(fault))
     }
 
     /// The short data that `rank` published in this step, of which we have heard.

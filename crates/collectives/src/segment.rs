@@ -28,7 +28,12 @@ pub(crate) struct Flag {
 pub(crate) struct Progress {
     /// The last step after which the rank reads no flag of that step or an earlier one.
     pub(crate) done: Word,
+    /// The mark of a step in which the rank has waited long, or [`GIVEN_UP`].
+    pub(crate) waits: Word,
 }
+
+/// What `waits` says of a rank that makes no call any more, since ranks differ.
+pub(crate) const GIVEN_UP: u64 = u64::MAX;
 
 /// The control page of a rank; only that rank writes it.
 #[repr(C, align(4096))]
@@ -180,7 +185,10 @@ pub(crate) mod model {
                 words: core::array::from_fn(|_| Word::zero()),
             };
             let control = || Control {
-                progress: Progress { done: Word::zero() },
+                progress: Progress {
+                    done: Word::zero(),
+                    waits: Word::zero(),
+                },
                 flags: core::array::from_fn(flag),
             };
             let controls: Vec<Control> = (0..ranks).map(|_| control()).collect();

@@ -16,6 +16,10 @@ pub trait Wait {
     fn pause(&mut self, spins: u32) -> Result<(), Stopped>;
 }
 
+/// Looks between two doubts whether what a rank waits for can still come, less one; a power of two
+/// less one. Chosen: a millisecond or more, far longer than ranks in step wait for each other.
+const DOUBT_MASK: u32 = (1 << 14) - 1;
+
 /// How many looks come before what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
@@ -65,12 +69,14 @@ impl Patience {
         self.pause_mask == 0
     }
 
-    /// Looks until there is an answer.
+    /// Looks until there is an answer. A long wait asks `doubt` now and then; its fault ends the
+    /// wait, unless a last look finds an answer.
     #[inline(always)]
     pub(crate) fn until(
         self,
         wait: &mut dyn Wait,
         mut look: impl FnMut() -> Option<Result<(), Fault>>,
+        doubt: impl FnMut() -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         for _ in 0..=self.bare_spins {
             if let Some(answer) = look() {
@@ -79,7 +85,7 @@ impl Patience {
             #[cfg(not(loom))]
             core::hint::spin_loop();
         }
-        self.until_after_pauses(wait, look)
+        self.until_after_pauses(wait, look, doubt)
     }
 
     #[cold]
@@ -87,6 +93,7 @@ impl Patience {
         self,
         wait: &mut dyn Wait,
         mut look: impl FnMut() -> Option<Result<(), Fault>>,
+        mut doubt: impl FnMut() -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let mut spins = self.bare_spins;
         loop {
@@ -96,9 +103,13 @@ impl Patience {
             } else {
                 core::hint::spin_loop();
             }
+            let doubts = spins & DOUBT_MASK == 0 || spins == u32::MAX;
+            let doubt = if doubts { doubt() } else { Ok(()) };
+            // What was published before the doubt is seen.
             if let Some(answer) = look() {
                 return answer;
             }
+            doubt?;
         }
     }
 }

@@ -82,43 +82,104 @@ fn a_call_that_one_rank_refuses_is_refused_by_all_and_the_next_one_is_not() {
     assert_eq!(found, [(Err(Fault::Refused), Ok(()), [2; 8]); 3]);
 }
 
-/// Two ranks in these calls: one at least is told, and none waits for ever.
-fn differ(first: impl Fn(&mut Team) -> Result<(), Fault> + Sync) {
-    let found = run(&Shape::flat(2, true), |team, _| first(team));
-    assert!(
-        found
-            .iter()
-            .any(|end| matches!(end, Err(Fault::Mismatch { .. }))),
-        "{found:?}"
-    );
+/// Goes on for long, and then gives up: nobody may have to wait for ever.
+fn long() -> Impatient {
+    Impatient(2_000_000)
+}
+
+/// So many ranks in these calls, and then in a barrier: all are told, and none waits for ever.
+fn differ(ranks: usize, first: impl Fn(&mut Team) -> Result<(), Fault> + Sync) {
+    let found = run(&Shape::flat(ranks, true), |team, _| {
+        first(team).and_then(|()| team.barrier(&mut long()))
+    });
+    let is_told = |end: &Result<(), Fault>| matches!(end, Err(Fault::Mismatch { .. }));
+    assert!(found.iter().all(is_told), "{found:?}");
+}
+
+fn bytes(team: &mut Team, length: usize, root: usize) -> Result<(), Fault> {
+    let mut data = vec![0; length];
+    team.bcast(&mut long(), BytesViewMut::from_slice(&mut data), root)
+}
+
+fn combine(team: &mut Team, length: usize, operation: Operation) -> Result<(), Fault> {
+    let reduction = Reduction::new(Element::U32, operation).expect("known");
+    let mut data = vec![0; length];
+    let recv = BytesViewMut::from_slice(&mut data);
+    team.allreduce(&mut long(), None, recv, reduction)
 }
 
 #[test]
-fn ranks_that_differ_in_call_length_root_or_operation_are_told() {
-    let bytes = |team: &mut Team, length, root| {
-        let mut data = vec![0; length];
-        team.bcast(
-            &mut Impatient(10_000),
-            BytesViewMut::from_slice(&mut data),
-            root,
-        )
-    };
-    let combine = |team: &mut Team, length, operation| {
-        let reduction = Reduction::new(Element::U32, operation).expect("known");
-        let mut data = vec![0; length];
-        let recv = BytesViewMut::from_slice(&mut data);
-        team.allreduce(&mut Impatient(10_000), None, recv, reduction)
-    };
-    differ(|team| match team.rank() {
-        0 => team.barrier(&mut Impatient(10_000)),
-        _ => combine(team, 8, Operation::Sum),
+#[cfg_attr(miri, ignore = "long waits")]
+fn ranks_that_differ_in_call_length_or_operation_are_told() {
+    for ranks in [2, 3] {
+        differ(ranks, |team| match team.rank() {
+            0 => team.barrier(&mut long()),
+            _ => combine(team, 8, Operation::Sum),
+        });
+        differ(ranks, |team| bytes(team, 8 + team.rank(), 0));
+        differ(ranks, |team| bytes(team, 100_000 + 60_000 * team.rank(), 0));
+        differ(ranks, |team| {
+            combine(team, 8 << team.rank(), Operation::Sum)
+        });
+        differ(ranks, |team| {
+            combine(team, 40_000 << team.rank(), Operation::Sum)
+        });
+        let operations = [Operation::Sum, Operation::Product, Operation::Sum];
+        differ(ranks, |team| combine(team, 8, operations[team.rank()]));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "long waits")]
+fn ranks_that_name_other_roots_are_told_where_one_waits_for_another() {
+    // Each waits for the next one.
+    for length in [8, 3000, 100_000] {
+        differ(3, |team| bytes(team, length, (team.rank() + 1) % 3));
+        // The second one gives; the third one waits for the first one, which is in the barrier.
+        differ(3, |team| bytes(team, length, usize::from(team.rank() < 2)));
+        differ(3, |team| {
+            let (send, mut recv) = (vec![0; length], vec![0; 3 * length]);
+            let (send, recv) = (
+                Some(BytesView::from_slice(&send)),
+                BytesViewMut::from_slice(&mut recv),
+            );
+            let root = usize::from(team.rank() == 2);
+            team.gather(&mut long(), send, recv, Blocks::Even(length), root)
+        });
+    }
+}
+
+#[test]
+fn two_ranks_that_both_give_keep_their_own_data_and_are_not_told() {
+    let found = run(&Shape::flat(2, true), |team, _| {
+        let own = team.rank() as u8;
+        let mut data = [own; 8];
+        let buffer = BytesViewMut::from_slice(&mut data);
+        let end = team.bcast(&mut long(), buffer, usize::from(own));
+        (end, data, team.barrier(&mut long()))
     });
-    differ(|team| bytes(team, 8 + team.rank(), 0));
-    differ(|team| bytes(team, 100_000 + 60_000 * team.rank(), 0));
-    differ(|team| combine(team, 8 << team.rank(), Operation::Sum));
-    differ(|team| combine(team, 40_000 << team.rank(), Operation::Sum));
-    let operations = [Operation::Sum, Operation::Product];
-    differ(|team| combine(team, 8, operations[team.rank()]));
+    assert_eq!(found, [(Ok(()), [0; 8], Ok(())), (Ok(()), [1; 8], Ok(()))]);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "long waits")]
+fn a_rank_that_is_waited_for_may_come_late() {
+    let found = run(&Shape::flat(3, true), |team, wait| {
+        for turn in 0..20 {
+            // One rank is far behind.
+            if turn % 3 == team.rank() {
+                let begun = std::time::Instant::now();
+                while begun.elapsed() < std::time::Duration::from_millis(20) {
+                    wait.pause(0).expect("nobody has panicked");
+                }
+            }
+            bytes(team, 8, turn % 3)?;
+            combine(team, 8, Operation::Sum)?;
+            bytes(team, 3000, (turn + 1) % 3)?;
+        }
+        team.barrier(&mut long())
+    });
+    assert_eq!(found, [Ok(()); 3]);
 }
 
 #[test]
