@@ -4,7 +4,7 @@
 # are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks, and by
 # several threads of a rank at the same time; programs in Fortran; other tools of the profiling
 # interface; ranks that differ in counts or roots; a rank that is killed in or before each call;
-# programs without MPI.
+# programs for the standard ABI, and without MPI.
 #
 #   tests/collectives/run.sh [SEED [CASES]]
 #
@@ -132,6 +132,16 @@ differs() {
         job 3 "$1" -- "$work/differing-$1" "$call" "$length" &&
             [ "$(grep -acE "^rank [0-2] is $told\$" "$work/out")" = 3 ] || return
     done
+}
+
+# in_standard_abi MPI: all results are right in a program for the standard ABI, and its calls are
+# served. A folder of MPICH's is built into it, as its mpicc_abi does.
+in_standard_abi() {
+    "$ROOT/.env/mpi/mpich/bin/mpicc_abi" -O1 -o "$work/random-standard" \
+        "$ROOT/tests/collectives/random.c" -lm -lpthread >"$work/out" 2>&1 || return
+    job 3 "$1" --json "$work/record" -- "$work/random-standard" $((cases / 3)) "$seed" || return
+    grep -aq "^$((cases / 3)) cases are right, seed $seed\$" "$work/out" &&
+        [ "$(count "$work/record" data weft)" -gt 0 ]
 }
 
 # without_waiting MPI RANKS: all results of calls that do not wait are right, and they are served.
@@ -430,6 +440,15 @@ done
 for ranks in 2 3; do
     cp "$work/sums-$ranks" "$work/out" 2>/dev/null && [ "$(sort -u "$work/out" | wc -l)" = 1 ]
     report $? "sums of floating point numbers have the same bits under all MPIs, $ranks ranks"
+done
+
+for mpi in mpich intel; do
+    if is_there $mpi && [ -x "$ROOT/.env/mpi/mpich/bin/mpicc_abi" ]; then
+        in_standard_abi $mpi
+        report $? "random collectives in the standard ABI, $mpi, seed $seed"
+    else
+        skip "the standard ABI, $mpi" "$mpi or MPICH's mpicc_abi is not installed"
+    fi
 done
 
 if is_there mpich; then

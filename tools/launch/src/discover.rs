@@ -102,13 +102,22 @@ impl Installation {
         self.libmpi.as_deref().and_then(Path::parent)
     }
 
-    /// Whether `path` is this MPI's C library, seen through links.
+    /// Whether `path` is this MPI's C library, or the one of the standard ABI beside it, seen
+    /// through links.
     #[must_use]
     pub fn owns_library(&self, path: &Path) -> bool {
-        match (&self.libmpi, path.canonicalize()) {
-            (Some(own), Ok(real)) => own.canonicalize().is_ok_and(|own| own == real),
-            _ => false,
-        }
+        let own = self.libmpi.as_deref().map(Path::canonicalize);
+        let (Some(Ok(own)), Ok(real)) = (own, path.canonicalize()) else {
+            return false;
+        };
+        own == real || own.parent() == real.parent() && self.has_as_standard(&real)
+    }
+
+    /// Whether the library at `path`, in the folder of this MPI's own, is this MPI with the standard
+    /// ABI. A folder of the system may hold libraries of several MPIs. Source: MPI 5.0, 20.
+    fn has_as_standard(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libmpi_abi.so") && family::of_library(path) == Some(self.family)
     }
 }
 
@@ -431,25 +440,25 @@ mod tests {
         let found = installations(&candidates);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(
-            (found[0].family, found[0].mpiexec.clone()),
-            (Family::OpenMpi, open)
+            (found[0].family, &found[0].mpiexec),
+            (Family::OpenMpi, &open)
         );
+    }
+
+    fn mpich(libmpi: Option<PathBuf>) -> Installation {
+        Installation {
+            family: Family::Mpich,
+            version: Version::find("4.0.2").unwrap(),
+            mpiexec: "/usr/bin/mpiexec.mpich".into(),
+            libmpi,
+            netmods: vec!["ucx".into()],
+            origin: String::new(),
+        }
     }
 
     #[test]
     fn mpich_without_ofi_says_why_it_cannot_use_libfabric() {
-        let mut mpich = Installation {
-            family: Family::Mpich,
-            version: Version {
-                major: 4,
-                minor: 0,
-                patch: 2,
-            },
-            mpiexec: "/usr/bin/mpiexec.mpich".into(),
-            libmpi: None,
-            netmods: vec!["ucx".into()],
-            origin: String::new(),
-        };
+        let mut mpich = mpich(None);
         assert!(
             mpich
                 .can_use_libfabric()
@@ -459,5 +468,33 @@ mod tests {
         );
         mpich.netmods.push("ofi".into());
         assert!(mpich.can_use_libfabric().is_ok());
+    }
+
+    #[test]
+    fn the_library_of_the_standard_abi_belongs_to_the_mpi_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = |name: &str, function: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let source = path.with_extension("c");
+            std::fs::write(&source, format!("int {function}(void) {{ return 0; }}")).unwrap();
+            let mut compiler = Command::new("cc");
+            compiler.args(["-shared", "-o"]).arg(&path).arg(source);
+            assert!(compiler.status().unwrap().success());
+            path
+        };
+        let mpich = mpich(Some(library("libmpi.so.12", "MPI_Init")));
+        for (name, function, is_own) in [
+            ("libmpi_abi.so.1", "MPI_Init", true),
+            ("libmpi_abi.so.2", "I_MPI_Check_image_status", false),
+            ("libmpich.so.0", "MPI_Init", false),
+            ("elsewhere/libmpi_abi.so.1", "MPI_Init", false),
+        ] {
+            let path = library(name, function);
+            assert_eq!(mpich.owns_library(&path), is_own, "{name}");
+        }
+        let link = folder.path().join("elsewhere/link.so");
+        std::os::unix::fs::symlink(folder.path().join("libmpi_abi.so.1"), &link).unwrap();
+        assert!(mpich.owns_library(&link));
     }
 }
