@@ -74,10 +74,15 @@ fn trust(key: &JobKey, encrypt: bool) -> Trust {
     }
 }
 
-fn open(trust: Trust) -> Transport {
+/// How long the other may be silent.
+const DEAD_AFTER: Duration = Duration::from_secs(1);
+/// For those who live: longer than a machine stands still.
+const NEVER: Duration = Duration::from_secs(1000);
+
+fn open(trust: Trust, dead_after: Duration) -> Transport {
     let settings = Settings {
         address: Some("127.0.0.1:0".parse().unwrap()),
-        dead_after: Duration::from_secs(1),
+        dead_after,
         trust: Some(trust),
         ..Settings::default()
     };
@@ -209,7 +214,8 @@ fn run(transport: &mut Transport, inbox: &mut Inbox, until: impl Fn(&Inbox) -> b
 fn members_of_a_job_hear_each_other_tagged_and_sealed() {
     for encrypt in [false, true] {
         let key = key();
-        let (mut first, mut second) = (open(trust(&key, encrypt)), open(trust(&key, encrypt)));
+        let member = || open(trust(&key, encrypt), NEVER);
+        let (mut first, mut second) = (member(), member());
         first.add_remote(RemoteId(0), second.local_address());
         let (mut at_first, mut at_second) = (Inbox::default(), Inbox::default());
         let lengths = [0, 8, 1000, 5_000, 40_000];
@@ -237,7 +243,7 @@ fn a_member_of_another_job_is_not_heard_and_its_sends_fail() {
         (trust(&key(), true), trust(&key(), true)),
     ];
     for (ours, theirs) in settings {
-        let (mut first, mut second) = (open(ours), open(theirs));
+        let (mut first, mut second) = (open(ours, DEAD_AFTER), open(theirs, DEAD_AFTER));
         first.add_remote(RemoteId(0), second.local_address());
         let (mut at_first, mut at_second) = (Inbox::default(), Inbox::default());
         post(&mut first, 1, 100);
@@ -266,7 +272,7 @@ fn what_is_forged_flipped_doubled_and_played_back_changes_nothing() {
     let mut random = Random::new(0x7e57);
     for encrypt in [false, true] {
         let key = key();
-        let mut transport = open(trust(&key, encrypt));
+        let mut transport = open(trust(&key, encrypt), NEVER);
         let mut inbox = Inbox::default();
         let mut hand = Hand::new(&key, encrypt);
         let target = transport.local_address();
