@@ -111,6 +111,15 @@ pub enum Refused {
         /// In the endpoint's words.
         cause: String,
     },
+    /// The same, where somebody has the port.
+    #[error(
+        "{cause}. A mount with the port before this one on the same host answers heartbeats here: \
+         leave a port between two mounts"
+    )]
+    Taken {
+        /// In the endpoint's words.
+        cause: String,
+    },
     /// Its thread ended before it could say.
     #[error("the mount's endpoint failed")]
     Ended,

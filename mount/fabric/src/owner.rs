@@ -145,9 +145,10 @@ impl Owner {
         domain.endpoints().bind_queue(endpoint, queue, both)?;
         if let Err(error) = domain.endpoints().enable(endpoint) {
             let why = domain.last_failure().map(str::to_owned);
-            return Err(match why {
-                Some(cause) => Refused::Endpoint { cause },
-                None => error.into(),
+            let cause = why.unwrap_or_else(|| error.to_string());
+            return Err(match error {
+                weft_endpoint::Error::AddressInUse => Refused::Taken { cause },
+                _ => Refused::Endpoint { cause },
             });
         }
         let mut names = Vec::new();

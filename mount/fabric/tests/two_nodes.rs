@@ -16,9 +16,8 @@ fn nodes(count: usize) -> Vec<SocketAddr> {
     (0..count).map(|_| own_address()).collect()
 }
 
-/// A node whose answers are the questions, with as many bytes behind as those say.
-fn node(nodes: &[SocketAddr], own: usize, key: &str) -> Fabric {
-    let settings = Settings {
+fn settings(nodes: &[SocketAddr], own: usize, key: &str) -> Settings {
+    Settings {
         nodes: nodes.to_vec(),
         own,
         trust: Trust {
@@ -26,8 +25,12 @@ fn node(nodes: &[SocketAddr], own: usize, key: &str) -> Fabric {
             ..Trust::default()
         },
         tell: |line| println!("{line}"),
-    };
-    let (fabric, mut asked) = Fabric::open(settings).unwrap();
+    }
+}
+
+/// A node whose answers are the questions, with as many bytes behind as those say.
+fn node(nodes: &[SocketAddr], own: usize, key: &str) -> Fabric {
+    let (fabric, mut asked) = Fabric::open(settings(nodes, own, key)).unwrap();
     tokio::spawn(async move {
         while let Some(asked) = asked.recv().await {
             let length = usize::from(asked.question[0]) << 12;
@@ -90,4 +93,17 @@ async fn node_that_ended_is_silent_soon_and_answers_when_it_is_back() {
     while one.ask(1, Bytes::from_static(&[0])).await.is_err() {
         assert!(began.elapsed() < Duration::from_secs(100), "it is back");
     }
+}
+
+#[tokio::test]
+async fn node_at_the_port_after_another_hears_who_may_have_it() {
+    let first = own_address();
+    let nodes = [first, SocketAddr::new(first.ip(), first.port() + 1)];
+    let _first = node(&nodes, 0, KEY);
+    let Err(refused) = Fabric::open(settings(&nodes, 1, KEY)) else {
+        panic!("the first one answers heartbeats there");
+    };
+    let said = refused.to_string();
+    assert!(said.contains(&nodes[1].to_string()), "{said}");
+    assert!(said.contains("leave a port between two mounts"), "{said}");
 }
