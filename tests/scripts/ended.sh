@@ -68,7 +68,7 @@ ends_all() {
     [ "$code" = "$2" ] || { echo "exit code $code, not $2"; return 1; }
     # shellcheck disable=SC2013 # numbers
     for id in $(cat "$copy"/*.processes); do
-        wait_for 1 is_over "$id" || { ps -o pid,ppid,args "$id"; return 1; }
+        wait_for 10 is_over "$id" || { ps -o pid,ppid,args "$id"; return 1; }
     done
     [ ! -e "$copy/went-on" ] || { echo 'a suite went on'; return 1; }
     [ "$(sort "$copy/tidied" | tr '\n' ' ')" = 'jobs testbed top ' ] ||
