@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Cases of tests/collectives/run.sh, which sources this file: other tools of the profiling interface.
+# Cases of tests/collectives/run.sh, which sources this file: other tools of the interface.
 
 # tooled MPI PLACE TOOL: a job of barriers with a tool, which by PLACE is a part of the program, a
 # library of it, or preloaded.
@@ -31,11 +31,11 @@ with_tool() {
 }
 
 # past_weft MPI PLACE: a tool hands no barrier on, so the MPI has all of them; the last line names
-# the file that has them.
+# the tool's file.
 past_weft() {
     local file=libpast-$1.so
     if [ "$2" = part ]; then file=past-$1; fi
     tooled "$1" "$2" past || return
     [ "$(count "$work/record" barrier weft)-$(count "$work/record" barrier mpi)" = 0-0 ] &&
-        [ "$(grep -c "^weft: 0 calls of collectives.*/$file takes" "$work/out")" = 1 ]
+        [ "$(grep -c "^weft: no call of a collective.*/$file stands" "$work/out")" = 1 ]
 }

@@ -17,6 +17,13 @@ use crate::layout::{
 use crate::segment::{GIVEN_UP, Part, Segment};
 use crate::wait::{Patience, Wait};
 
+/// Steps of a long call that a rank may have begun and not finished. [`Exchange::open`] waits for
+/// steps that lie further back, so that [`doubt`] is never wrong.
+const LOOK_AHEAD: usize = 4;
+// Models have fewer flags, and no long waits.
+#[cfg(not(loom))]
+const _: () = assert!(FLAG_COUNT > LOOK_AHEAD);
+
 /// Bits of a mark below its step, which tell one call from another.
 const CALL_BITS: u32 = 16;
 
@@ -167,8 +174,10 @@ impl Exchange {
                 seen = done.observe();
                 (seen >= step).then_some(Ok(()))
             };
-            let outcome = self.patience.until(wait, look, || self.doubt(rank, own));
-            self.settle(outcome)?;
+            let outcome = self.patience.until(wait, look, || {
+                doubt(&self.segment, self.rank, rank, self.mark(own))
+            });
+            outcome.map_err(|fault| self.give_up(fault))?;
             all_done = all_done.min(seen);
         }
         self.all_done = all_done.max(step);
@@ -226,31 +235,10 @@ impl Exchange {
                 None
             }
         };
-        let outcome = self.patience.until(wait, look, || self.doubt(rank, step));
-        self.settle(outcome)
-    }
-
-    /// Tells in which step this rank waits for so long, and finds out whether `rank`, for which it
-    /// waits, can still come there. A rank that waits in a later step published and finished all
-    /// before, which the caller then looks for.
-    ///
-    /// # Errors
-    /// [`Fault::Mismatch`] if it can not.
-    #[cold]
-    fn doubt(&self, rank: usize, step: u64) -> Result<(), Fault> {
-        let own = &self.segment.control(self.rank).progress;
-        let theirs = &self.segment.control(rank).progress;
-        own.waits.publish(self.mark(step));
-        let waits = theirs.waits.observe();
-        let is_elsewhere = match (waits >> CALL_BITS).cmp(&step) {
-            Ordering::Less => false,
-            Ordering::Equal => waits != self.mark(step),
-            Ordering::Greater => true,
-        };
-        if is_elsewhere {
-            return Err(Fault::Mismatch { rank });
-        }
-        Ok(())
+        let outcome = self
+            .patience
+            .until(wait, look, || doubt(&self.segment, self.rank, rank, wanted));
+        outcome.map_err(|fault| self.give_up(fault))
     }
 
     /// Makes all later calls fail, too.
@@ -259,18 +247,16 @@ impl Exchange {
         self.fault = Some(fault);
         // Who waits for a rank that has ended finds that by itself.
         if fault != Fault::Stopped {
-            self.segment
-                .control(self.rank)
-                .progress
-                .waits
-                .publish(GIVEN_UP);
+            self.leave();
         }
         fault
     }
 
-    #[inline(always)]
-    fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
-        outcome.map_err(|fault| self.give_up(fault))
+    /// Tells who waits for this rank that it makes no more calls.
+    #[cold]
+    pub(crate) fn leave(&self) {
+        let own = &self.segment.control(self.rank).progress;
+        own.waits.publish(GIVEN_UP);
     }
 
     /// The short data that `rank` published in this step, of which we have heard.
@@ -343,6 +329,27 @@ impl Ready<'_> {
     pub(crate) fn is_published(&self, rank: usize, step: u64) -> bool {
         self.0.segment.flag(rank, step).mark.observe() >> CALL_BITS >= step
     }
+}
+
+/// Tells in which step rank `own` waits for so long, by its mark, and finds out whether `rank`,
+/// for which it waits, can still come there. A rank that waits in a later step published all
+/// before, and finished all but the last [`LOOK_AHEAD`], which the caller then looks for.
+///
+/// # Errors
+/// [`Fault::Mismatch`] if it can not.
+#[cold]
+fn doubt(segment: &Segment, own: usize, rank: usize, mark: u64) -> Result<(), Fault> {
+    segment.control(own).progress.waits.publish(mark);
+    let waits = segment.control(rank).progress.waits.observe();
+    let is_elsewhere = match (waits >> CALL_BITS).cmp(&(mark >> CALL_BITS)) {
+        Ordering::Less => false,
+        Ordering::Equal => waits != mark,
+        Ordering::Greater => true,
+    };
+    if is_elsewhere {
+        return Err(Fault::Mismatch { rank });
+    }
+    Ok(())
 }
 
 /// Words that hold so many bytes, at most those of a flag.

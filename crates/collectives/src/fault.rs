@@ -58,8 +58,8 @@ impl fmt::Display for Fault {
             Self::Stopped => write!(to, "the call was given up, because a rank has ended"),
             Self::Mismatch { rank } => write!(
                 to,
-                "rank {rank} is in another collective call, or has another count, type or root; \
-                 all ranks must make the same calls in the same order"
+                "rank {rank} is in another collective call, has another count, type or root, or \
+                 has given up; all ranks must make the same calls in the same order"
             ),
             Self::Unreachable { rank } => write!(
                 to,

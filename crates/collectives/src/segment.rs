@@ -32,7 +32,7 @@ pub(crate) struct Progress {
     pub(crate) waits: Word,
 }
 
-/// What `waits` says of a rank that makes no call any more, since ranks differ.
+/// What `waits` says of a rank that makes no call any more: ranks differ, or it cannot go on.
 pub(crate) const GIVEN_UP: u64 = u64::MAX;
 
 /// The control page of a rank; only that rank writes it.

@@ -157,6 +157,7 @@ impl Team {
             let nothing = BytesView::from_slice(&[]);
             self.exchange.publish_inline(step, nothing);
         }
+        self.exchange.leave();
         self.exchange.give_up(Fault::Stopped);
     }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Another tool of the profiling interface that hands no call on: it stands before the MPI for a
-//! collective, and calls the MPI's function by its address, not by its second name (`PMPI_`). Then
-//! this library sees no calls, and at the process's end tells `weft run` which file has them. Told
+//! Another tool of the profiling interface that may hand no call on: it stands before the MPI for a
+//! collective. If it calls the MPI's function by its address, and not by its second name (`PMPI_`),
+//! this library sees no calls. So at the process's end it tells `weft run` of that file. Told
 //! by communicators that a call came; called by unfinished. Source: MPI 4.1, 15.2.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use weft_os::loaded::{anywhere, file_of, next_definition};
+use weft_os::loaded::{anywhere, definer_of, file_of, next_definition};
 
 use crate::calls::{send_report, text_of};
 use crate::next::definition;
@@ -49,7 +49,7 @@ pub fn tell(has_mpi: impl FnOnce() -> bool) {
 /// The file of a tool that stands before the MPI, before or behind this library. Looks through the
 /// libraries for each name.
 fn file() -> Option<CString> {
-    let file = |function: NonNull<c_void>| file_of(function.as_ptr() as usize);
+    let file = |function: NonNull<c_void>| definer_of(function.as_ptr() as usize);
     let own = file_of(note_call as *const () as usize)?;
     let mpis = file(definition(c"PMPI_Barrier")?)?;
     let places = NAMES

@@ -19,6 +19,9 @@ pub fn anywhere(name: &CStr) -> Option<NonNull<c_void>> {
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
+/// Asks dladdr1(3) for the entry of the table of symbols. From glibc's dlfcn.h.
+const RTLD_DL_SYMENT: c_int = 1;
+
 /// A library in this process, and those that it is linked to. It stays loaded.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
@@ -77,6 +80,29 @@ pub fn file_of(address: usize) -> Option<CString> {
     }
     // SAFETY: the loader's own C string, of a library that is loaded.
     Some(unsafe { CStr::from_ptr(found.dli_fname) }.to_owned())
+}
+
+/// The file that defines the function at this address. None if it is a stub there for a function of
+/// another file: a program that takes a function's address has one. Setup.
+pub fn definer_of(address: usize) -> Option<CString> {
+    // SAFETY: plain data, for which zero is valid.
+    let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
+    let mut symbol: *mut c_void = std::ptr::null_mut();
+    // SAFETY: dladdr1 accepts any address and writes only the structure and the pointer.
+    let known = unsafe {
+        libc::dladdr1(
+            address as *const c_void,
+            &mut found,
+            &mut symbol,
+            RTLD_DL_SYMENT,
+        )
+    };
+    if known == 0 || symbol.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own entry of a table of symbols, of a library that is loaded.
+    let is_defined = unsafe { (*symbol.cast::<libc::Elf64_Sym>()).st_shndx } != 0;
+    is_defined.then(|| file_of(address)).flatten()
 }
 
 /// The files of all loaded libraries.

@@ -37,13 +37,20 @@ pub fn served(calls: &BTreeMap<String, Collective>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// That there were none, since a tool takes them: in one line.
+/// That none reached Weft, and which tool may be the reason: in one line.
 #[must_use]
 pub fn taken_by(tool: &str) -> String {
     format!(
-        "0 calls of collectives in shared memory: {tool} takes the program's calls, and hands none \
-         on to Weft by a function's second name, as PMPI_Barrier"
+        "no call of a collective reached Weft; {} stands before the MPI's functions, and keeps \
+         from Weft what it does not call by its second name, as PMPI_Barrier",
+        printable(tool)
     )
+}
+
+/// A text that any process of this host may have sent, without what controls a terminal.
+fn printable(text: &str) -> String {
+    let printable = |letter: char| if letter.is_control() { '?' } else { letter };
+    text.chars().map(printable).collect()
 }
 
 /// All of them in one line; `None` if there are none.
@@ -61,7 +68,7 @@ pub fn line(calls: &BTreeMap<String, Collective>) -> Option<String> {
         format!(
             "{} calls of collectives in shared memory{}{by_mpi}",
             grouped(weft),
-            in_parentheses(served)
+            printable(&in_parentheses(served))
         )
     })
 }
@@ -82,5 +89,6 @@ mod tests {
             "3,004 calls of collectives in shared memory (bcast 3,000, scan 4), 2 by the MPI"
         );
         assert_eq!(line(&BTreeMap::new()), None);
+        assert!(taken_by("a\u{1b}]b").contains("; a?]b stands"));
     }
 }

@@ -38,13 +38,17 @@ pub fn library(rank: &RankArguments, job: &Preloading<'_>) -> Result<Option<Libr
 }
 
 /// What to tell the user where `auto` leaves the collectives of this program to the MPI because it
-/// takes no preloaded library.
-pub fn note(rank: &RankArguments, transport: &Transport, program: &Path) -> Option<String> {
+/// takes no preloaded library. `ranks` of the job, if they are known.
+pub fn note(
+    rank: &RankArguments,
+    transport: &Transport,
+    program: &Path,
+    ranks: Option<u32>,
+) -> Option<String> {
     let is_asked = rank.collectives == Collectives::Auto && !rank.plain;
-    let why = preload::takes_none(program).filter(|_| is_asked && *transport == Transport::Weft)?;
-    Some(format!(
-        "{why}; the MPI carries out its collectives, and its memory is not shared"
-    ))
+    let is_served = is_asked && *transport == Transport::Weft && ranks.is_some_and(|all| all > 1);
+    let why = preload::takes_none(program).filter(|_| is_served)?;
+    Some(format!("{why}; Weft carries out none of its collectives"))
 }
 
 fn find(job: &Preloading<'_>, who: &str) -> Result<Library, Fault> {
@@ -123,7 +127,7 @@ mod tests {
             ..RankArguments::without_preloads()
         };
         let auto = with(Collectives::Auto, false);
-        let told = |program: &Path| note(&auto, &Transport::Weft, program);
+        let told = |program: &Path| note(&auto, &Transport::Weft, program, Some(2));
         for (program, why) in [
             (&fixed, "is a static program"),
             (&alone, "is a static program"),
@@ -131,16 +135,19 @@ mod tests {
         ] {
             let note = told(program).unwrap();
             assert!(
-                note.contains(why) && note.contains("the MPI carries"),
+                note.contains(why) && note.contains("; Weft carries out none"),
                 "{note}"
             );
         }
         for program in [&usual, Path::new("/no/program")] {
             assert_eq!(told(program), None);
         }
-        assert_eq!(note(&auto, &Transport::Native, &fixed), None);
+        assert_eq!(note(&auto, &Transport::Native, &fixed, Some(2)), None);
+        for ranks in [None, Some(1)] {
+            assert_eq!(note(&auto, &Transport::Weft, &fixed, ranks), None);
+        }
         for rank in [with(Collectives::Mpi, false), with(Collectives::Auto, true)] {
-            assert_eq!(note(&rank, &Transport::Weft, &fixed), None);
+            assert_eq!(note(&rank, &Transport::Weft, &fixed, Some(2)), None);
         }
     }
 }

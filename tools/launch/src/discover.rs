@@ -113,8 +113,8 @@ impl Installation {
         own == real || own.parent() == real.parent() && self.has_as_standard(&real)
     }
 
-    /// Whether the library at `path`, in the folder of this MPI's own, is this MPI with the standard
-    /// ABI. A folder of the system may hold libraries of several MPIs. Source: MPI 5.0, 20.
+    /// Whether the library at `path`, in the folder of this MPI's own, is this MPI with the
+    /// standard ABI (MPI 5.0, 20). A folder of the system may hold libraries of several MPIs.
     fn has_as_standard(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("libmpi_abi.so") && family::of_library(path) == Some(self.family)

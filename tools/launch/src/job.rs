@@ -184,7 +184,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         caution: known_problems::of(mpi, &arguments.transport, &shape),
         notes: [
             shm.advice(mpi, &arguments.transport, ranks),
-            collectives::note(rank, &arguments.transport, &program.path),
+            collectives::note(rank, &arguments.transport, &program.path, Some(ranks)),
         ]
         .into_iter()
         .flatten()

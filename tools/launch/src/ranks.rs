@@ -158,7 +158,7 @@ pub fn ready(
     preload::add(&mut environment, &libraries, preload::inherited());
     Ok(Ready {
         caution: known_problems::of(mpi, &weft, &shape),
-        note: collectives::note(rank, &weft, &program.program.path),
+        note: collectives::note(rank, &weft, &program.program.path, standing.ranks),
         environment,
     })
 }

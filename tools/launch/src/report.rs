@@ -81,7 +81,7 @@ pub struct Report {
     /// Calls of collectives by name; such a report says nothing of an endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collectives: Option<BTreeMap<String, Collective>>,
-    /// The file of a tool that takes the process's collectives and hands none on to Weft.
+    /// The file of a tool before the MPI's functions, where no collective reached Weft.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
 }
@@ -103,7 +103,7 @@ pub struct Summary {
     pub errors: u64,
     /// Calls of collectives, all ranks' together, by name.
     pub collectives: BTreeMap<String, Collective>,
-    /// The file of a tool that takes a process's collectives and hands none on to Weft.
+    /// The file of a tool before the MPI's functions, where no collective reached Weft.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// Connections that brought no report.
@@ -356,7 +356,7 @@ mod tests {
         let line = summary.collectives_line().unwrap();
         assert!(line.starts_with("2 calls"), "{line}");
         let none = Summary::of(&reports[5..], 0).collectives_line().unwrap();
-        assert!(none.contains(": /t/libtool.so takes"), "{none}");
+        assert!(none.contains("; /t/libtool.so stands"), "{none}");
         assert_eq!(
             summary.line(2),
             "2 ranks, 10,348 messages through Weft (inline 10,001, single copy 345, later protocol \

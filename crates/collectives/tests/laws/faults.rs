@@ -150,6 +150,21 @@ fn ranks_that_name_other_roots_are_told_where_one_waits_for_another() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "long waits")]
+fn a_rank_that_abandons_the_team_is_not_waited_for_in_a_later_call() {
+    let found = run(&Shape::flat(2, true), |team, _| {
+        if team.rank() == 0 {
+            team.abandon(&mut long());
+            return Ok(());
+        }
+        // Publishes, and waits for nobody.
+        team.report(&mut long(), 0)?;
+        bytes(team, 8, 0)
+    });
+    assert_eq!(found, [Ok(()), Err(Fault::Mismatch { rank: 0 })]);
+}
+
+#[test]
 fn two_ranks_that_both_give_keep_their_own_data_and_are_not_told() {
     let found = run(&Shape::flat(2, true), |team, _| {
         let own = team.rank() as u8;
