@@ -15,15 +15,17 @@ use bytes::Bytes;
 use fuser::{
     BsdFileFlags, CopyFileRangeFlags, Errno, FileHandle, Filesystem, FopenFlags, Generation,
     INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs,
-    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLock, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use tokio::runtime::Handle;
 use weft_files::{
-    BucketFiles, Change, Given, Kind, Place, Special, Written, copy_range, send_ready, write_now,
+    BucketFiles, Change, Given, Kind, LockCall, Place, Special, Written, copy_range, send_ready,
+    write_now,
 };
 
 use crate::folder_listing::{read_entries, read_names};
+use crate::locking::{self, Call, Locking};
 use crate::node_calls::{
     Node, entered, give_xattr, link_target, make, moment, presence, set, xattr_name,
 };
@@ -52,9 +54,11 @@ pub struct BucketFilesystem {
     owner: Owner,
     writers: Arc<Writers>,
     staging: StagingThreads,
+    locking: Locking,
 }
 
 impl BucketFilesystem {
+    // structure: allow arguments because they are what a mount is made of
     /// Over `files`, whose calls run on `runtime`; `writers` hears what is open for writing, and
     /// `staging` says which of the kernel's threads may stage.
     pub fn new(
@@ -63,6 +67,7 @@ impl BucketFilesystem {
         owner: Owner,
         writers: Arc<Writers>,
         staging: StagingThreads,
+        locking: Locking,
     ) -> Self {
         Self {
             files,
@@ -70,6 +75,7 @@ impl BucketFilesystem {
             owner,
             writers,
             staging,
+            locking,
         }
     }
 
@@ -97,6 +103,15 @@ impl Filesystem for BucketFilesystem {
         for flag in wanted {
             // What an older kernel lacks makes it slower, not wrong.
             let _ = config.add_capabilities(flag);
+        }
+        if self.locking.is_in_job {
+            // Else the kernel's own locks hold, which do for one host.
+            let locks = [InitFlags::FUSE_POSIX_LOCKS, InitFlags::FUSE_FLOCK_LOCKS];
+            for flag in locks {
+                if config.add_capabilities(flag).is_err() {
+                    return Err(io::Error::other("this kernel leaves no locks to a mount"));
+                }
+            }
         }
         // A refusal names the nearest value, which is the kernel's limit.
         if let Err(most) = config.set_max_readahead(READ_AHEAD_BYTES) {
@@ -251,6 +266,9 @@ impl Filesystem for BucketFilesystem {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        if let Err(fault) = locking::check(&self.files, handle.0) {
+            return reply.error(errno("write", &fault));
+        }
         let call = WriteCall {
             ino: ino.0,
             handle: handle.0,
@@ -282,15 +300,20 @@ impl Filesystem for BucketFilesystem {
     fn flush(
         &self,
         request: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         handle: FileHandle,
-        _lock_owner: LockOwner,
+        lock_owner: LockOwner,
         reply: ReplyEmpty,
     ) {
         let process = process_of(request.pid());
         let writers = Arc::clone(&self.writers);
         self.run(async move |files, _| {
-            let flushed = files.open_files.flush(handle.0, process).await;
+            let mut flushed = files.open_files.flush(handle.0, process).await;
+            if let Some(calls) = &files.lock_calls {
+                let open_files = &files.open_files;
+                let given_up = calls.flushed(open_files, ino.0, lock_owner.0).await;
+                flushed = flushed.and(given_up).and(locking::check(&files, handle.0));
+            }
             writers.called(handle.0, &flushed);
             done(reply, "close", flushed);
         });
@@ -307,7 +330,8 @@ impl Filesystem for BucketFilesystem {
         self.run(async move |files, _| {
             let published = files.open_files.publish(handle.0).await;
             let synced = files.attribute_calls.sync(ino.0).await;
-            done(reply, "fsync", published.and(synced));
+            let is_locked = locking::check(&files, handle.0);
+            done(reply, "fsync", published.and(synced).and(is_locked));
         });
     }
 
@@ -562,6 +586,9 @@ impl Filesystem for BucketFilesystem {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if let Err(fault) = locking::check(&self.files, handle.0) {
+            return reply.error(errno("read", &fault));
+        }
         // What is here is answered at once: each thread between is one more to wait for.
         let open_files = &self.files.open_files;
         if let Some(bytes) = open_files.read_now(handle.0, offset, u64::from(size)) {
@@ -584,7 +611,7 @@ impl Filesystem for BucketFilesystem {
     fn release(
         &self,
         _request: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         handle: FileHandle,
         _flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
@@ -595,9 +622,73 @@ impl Filesystem for BucketFilesystem {
         writers.closing(handle.0);
         self.run(async move |files, _| {
             let closed = files.open_files.close(handle.0).await;
+            if let Some(calls) = &files.lock_calls {
+                calls.released(ino.0, handle.0).await;
+            }
             writers.closed(handle.0, &closed);
             done(reply, "close", closed);
         });
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn getlk(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        kind: i32,
+        process: u32,
+        reply: ReplyLock,
+    ) {
+        let lock = LockCall {
+            ino: ino.0,
+            handle: handle.0,
+            owner: owner.0,
+            span: locking::span(start, end),
+            is_exclusive: None,
+            process,
+        };
+        let call = Call {
+            lock,
+            kind,
+            thread: request.pid(),
+            sleeps: false,
+        };
+        self.locking.get(&self.files, call, reply);
+    }
+
+    // structure: allow arguments because FUSE's trait has them
+    fn setlk(
+        &self,
+        request: &Request,
+        ino: INodeNo,
+        handle: FileHandle,
+        owner: LockOwner,
+        start: u64,
+        end: u64,
+        kind: i32,
+        process: u32,
+        sleeps: bool,
+        reply: ReplyEmpty,
+    ) {
+        let lock = LockCall {
+            ino: ino.0,
+            handle: handle.0,
+            owner: owner.0,
+            span: locking::span(start, end),
+            is_exclusive: None,
+            process,
+        };
+        let call = Call {
+            lock,
+            kind,
+            thread: request.pid(),
+            sleeps,
+        };
+        self.locking.set(&self.files, call, reply);
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {

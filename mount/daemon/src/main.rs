@@ -8,6 +8,7 @@
 //! - [`filesystem`]: FUSE's calls as calls of `mount/files`, in part by [`node_calls`] (which make
 //!   nodes and change their attributes) and [`folder_listing`] (open folders as the kernel reads
 //!   them); [`replies`]: the answers.
+//! - [`locking`]: the calls on locks, in a job.
 //! - [`joining`]: the other mounts of a job. [`probing`]: what the store cannot do.
 //! - [`writers`]: files that are open for writing, and files that could not be published.
 //! - [`mount_error`]: why a mount cannot be made, with its exit code. [`log`]: where messages go.
@@ -17,6 +18,7 @@ mod background;
 mod filesystem;
 mod folder_listing;
 mod joining;
+mod locking;
 mod log;
 mod mount_error;
 mod mount_point;

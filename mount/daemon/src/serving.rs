@@ -8,6 +8,7 @@ use std::time::Duration;
 use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use weft_files::locks::{LEASE, Locks};
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::{Session as SessionMark, Stage};
 use weft_files::staging::ways::Ways;
@@ -16,6 +17,7 @@ use weft_s3::Bucket;
 use weft_store::{ListRequest, Objects, Store};
 
 use crate::filesystem::BucketFilesystem;
+use crate::locking::Locking;
 use crate::mount_error::MountError;
 use crate::options::Options;
 use crate::replies::Owner;
@@ -46,12 +48,15 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
     let files = files(options, &bucket, &runtime, store, settings)?;
     let writers = Arc::new(Writers::default());
     let owner = Owner::new(&options.access);
+    // One that could not join its job has no locks, rather than some that exclude nobody there.
+    let locking = Locking::new(options.job.job_nodes.is_some(), runtime.handle().clone());
     let filesystem = BucketFilesystem::new(
         Arc::clone(&files),
         runtime.handle().clone(),
         owner,
         Arc::clone(&writers),
         StagingThreads::of(options.max_threads),
+        locking.clone(),
     );
     let config = mount_options(
         options,
@@ -63,6 +68,7 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
             cause: format!("the kernel refused: {error}. Mount as root, or install fusermount3"),
         })?;
     let unmounter = session.unmount_callable();
+    let _ = locking.notifier.set(session.notifier());
     let served = std::thread::spawn(move || session.run());
     mount_point::raise_read_ahead(&folder, filesystem::READ_AHEAD_BYTES);
     let end = End {
@@ -132,8 +138,9 @@ fn files(
     }
     let handle = runtime.handle().clone();
     let mut files = BucketFiles::new(store, handle, settings, log::tell);
-    if let Some(job_store) = job_store {
-        files = files.with_job(job_store);
+    if let (Some(job_store), Some((neighbours, _))) = (job_store, &joined) {
+        let locks = Locks::new(Arc::clone(neighbours), runtime.handle().clone(), LEASE);
+        files = files.with_job(job_store).with_locks(locks);
     }
     if let Some(disk) = options.disk(bucket)? {
         files = files.with_disk(disk);

@@ -19,6 +19,8 @@ use crate::folders::Folders;
 use crate::job::{ANSWER_BYTES, ELSE, EXTENT_BYTES, FOLLOWS, refusal};
 use crate::job_messages::Question;
 use crate::job_store::JobStore;
+use crate::lock_calls::LockCalls;
+use crate::locks::{Locks, messages};
 use crate::names;
 use crate::nodes::Body;
 use crate::open_files::OpenFiles;
@@ -45,6 +47,8 @@ struct Target {
 pub struct BucketFiles {
     core: Arc<Core>,
     job_store: Option<Arc<JobStore>>,
+    /// Locks that hold across the job, in a job.
+    pub lock_calls: Option<LockCalls>,
     changes: Changes,
     /// Modes, owners, times, extended attributes, links.
     pub attribute_calls: AttributeCalls,
@@ -65,6 +69,7 @@ impl BucketFiles {
             open_files: OpenFiles::new(Arc::clone(&core)),
             core,
             job_store: None,
+            lock_calls: None,
         }
     }
 
@@ -88,8 +93,21 @@ impl BucketFiles {
         self
     }
 
+    /// Has locks hold across the job of [`BucketFiles::with_job`].
+    pub fn with_locks(mut self, locks: Arc<Locks>) -> Self {
+        let store = self.job_store.as_ref().map(|store| store.beneath());
+        self.lock_calls = store.map(|store| LockCalls::new(locks, store));
+        self
+    }
+
     /// The answer to what another mount of the job asks, in two parts.
     pub async fn answer(&self, question: Bytes) -> [Bytes; 2] {
+        if let Some(about) = messages::read(question.clone()) {
+            return match &self.lock_calls {
+                Some(calls) => calls.locks().answer(about).await,
+                None => refusal(ELSE, "this mount keeps no locks"),
+            };
+        }
         match (Question::read(question), &self.job_store) {
             (None, _) => refusal(ELSE, "the question is not understood"),
             (_, None) => refusal(ELSE, "this mount is in no job"),

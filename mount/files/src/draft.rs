@@ -328,6 +328,39 @@ impl Draft {
     }
 }
 
+/// What became of a draft when the object was looked at anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rebased {
+    /// It is what the object is.
+    Clean,
+    /// It has something that was not published: publishing says whether that may be.
+    Changed,
+}
+
+/// Makes a draft of which all is published what the object is now.
+///
+/// # Errors
+/// What was wrong with it before.
+pub async fn rebase(draft: &Draft, version: &Arc<Version>) -> Result<Rebased, Fault> {
+    let mut state = draft.state().await?;
+    let content = &state.file.content;
+    // Made here by open(2) when another node had made it, but not yet published it.
+    let is_fresh = content.when == When::Absent && !state.is_written && content.size() == 0;
+    if state.is_unlinked || (state.is_changed && !is_fresh) {
+        return Ok(Rebased::Changed);
+    }
+    let when = When::Match(version.etag.as_str().to_owned());
+    if content.when != when {
+        let ways = draft.node.ways();
+        state.file.upload.give_up(ways);
+        state.file.content.begin_anew(ways, version, when);
+        state.is_changed = false;
+        state.is_in_order = true;
+        state.appended_bytes = 0;
+    }
+    Ok(Rebased::Clean)
+}
+
 /// Sends whole parts of what was written in order.
 async fn send(draft: &Arc<Draft>, state: &mut State, key: &str) -> Result<(), Fault> {
     let ways = draft.node.ways();

@@ -42,6 +42,14 @@ pub enum Reason {
     NoAttribute,
     /// E2BIG: of an extended attribute.
     TooMuch,
+    /// EAGAIN: somebody else holds a lock.
+    Taken,
+    /// EDEADLK: of a lock.
+    Deadlock,
+    /// EINTR: a signal came while a lock was waited for.
+    Interrupted,
+    /// ENOLCK: the node that keeps the locks of a file does not answer.
+    NoLocks,
     /// EIO.
     Broken,
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use weft_store::{ETag, ListRequest, ObjectInfo, Page, Range};
 
-const VERSION: u8 = 2;
+/// Specified (2.4).
+pub const VERSION: u8 = 3;
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -36,6 +36,7 @@
 //! Other mounts of a job:
 //! - [`job`]: bytes from the other nodes; [`job_store`]: names and listings from them; [`owners`]:
 //!   which node fetches what; [`job_messages`]: the messages between them.
+//! - [`locks`]: locks of files that hold across the job; [`lock_calls`]: the calls on them.
 //!
 //! Errors:
 //! - [`fault`]: why a call fails.
@@ -66,6 +67,8 @@ mod job_messages;
 pub mod job_store;
 mod known_attributes;
 mod listing;
+mod lock_calls;
+pub mod locks;
 mod moving_folders;
 mod names;
 mod node_names;
@@ -97,6 +100,7 @@ pub use fault::{Fault, Reason};
 pub use folders::FolderEntry;
 pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
+pub use lock_calls::{LockCall, LockCalls, Locked};
 pub use names::HIDDEN;
 pub use open_files::{Mode, Opened, Place, resize_open, send_ready, write_now};
 pub use renames::hold::Times;

@@ -48,6 +48,16 @@ impl OpenFile {
     }
 }
 
+impl OpenFile {
+    /// This content is read from now on.
+    fn read_only_of(&self, version: &Arc<Version>) {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        if version.etag != *reader.etag() {
+            *reader = Arc::new(Reader::new(Arc::clone(version)));
+        }
+    }
+}
+
 /// The open files of a mount.
 pub struct OpenFiles {
     pub(crate) core: Arc<Core>,
@@ -143,6 +153,14 @@ impl OpenFiles {
     pub(crate) fn inos(&self) -> Vec<u64> {
         let open = self.open.all().into_iter().map(|file| file.ino);
         open.chain(self.drafts.inos()).collect()
+    }
+
+    /// Whoever has a file open reads this content from now on.
+    pub(crate) fn read_all_of(&self, ino: u64, version: &Arc<Version>) {
+        let all = self.open.all().into_iter();
+        for file in all.filter(|file| file.ino == ino) {
+            file.read_only_of(version);
+        }
     }
 
     /// Opens a file: the content that the store has now, or had within the time to live. Later

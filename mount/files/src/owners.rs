@@ -76,6 +76,12 @@ impl Owners {
     }
 }
 
+/// The owner of a subject that stays so whatever becomes of the node (4.1).
+pub fn heaviest(count: usize, subject: &[u8]) -> usize {
+    let nodes = 0..count;
+    nodes.max_by_key(|node| weight(*node, subject)).unwrap_or(0)
+}
+
 /// Specified (1.3).
 fn weight(node: usize, subject: &[u8]) -> u64 {
     let mut digest = Sha256::new();

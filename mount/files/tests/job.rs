@@ -185,12 +185,12 @@ fn questions_for_more_than_an_extent_or_of_another_version_are_refused() {
     };
     let size = OBJECT_BYTES as u64;
     for (version, places) in [
-        (1, [size, 0, 10, 0, 10]),
-        (2, [size, 0, 10, 5, 10]),
-        (2, [size, 0, 10, 0, 9]),
-        (2, [size, 0, 10, 0, u64::MAX]),
-        (2, [size, 0, 2 << 20, 0, 2 << 20]),
-        (2, [size, 0, 10, 0, 9 << 20]),
+        (2, [size, 0, 10, 0, 10]),
+        (3, [size, 0, 10, 5, 10]),
+        (3, [size, 0, 10, 0, 9]),
+        (3, [size, 0, 10, 0, u64::MAX]),
+        (3, [size, 0, 2 << 20, 0, 2 << 20]),
+        (3, [size, 0, 10, 0, 9 << 20]),
     ] {
         let answer = world
             .runtime

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Locks of files that hold across the job: docs/job-cache.md, clause 4. For each file one node
+//! keeps the table of its locks ([`keeper`], [`table`]), the same node for the whole job. The
+//! others ask it ([`messages`]) and remember what their programs hold ([`seat`]). Here questions
+//! are carried to and fro; [`crate::lock_calls`] has the calls of programs.
+
+pub mod keeper;
+pub mod messages;
+pub mod seat;
+pub mod table;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::fault::{Fault, Reason};
+use crate::job::{FOLLOWS, Neighbours};
+use crate::locks::keeper::{Grant, Keeper};
+use crate::locks::messages::{About, Notice, Reply, Request, Session, Wish};
+use crate::locks::seat::{Asked, Place, Seat};
+use crate::locks::table::{Holder, Lock, Span};
+use crate::owners;
+
+/// Specified (4.4): a node that is not heard of for so long loses its locks.
+pub const LEASE: Duration = Duration::from_secs(10);
+/// Chosen: between two attempts to reach a node that may not have begun yet.
+const PAUSE: Duration = Duration::from_millis(200);
+/// All of a file.
+pub const WHOLE: Span = Span {
+    first: 0,
+    last: u64::MAX,
+};
+
+/// The locks of this node's programs, and those that it keeps for the job.
+pub struct Locks {
+    neighbours: Arc<dyn Neighbours>,
+    runtime: Handle,
+    seat: Seat,
+    keeper: Keeper,
+    began: Instant,
+    lease: Duration,
+    /// Set once no lock can be held that an earlier mount at this place kept.
+    is_known: OnceCell<()>,
+}
+
+impl Locks {
+    /// Among these nodes, with no locks; tasks run on `runtime`. Nodes that are silent for `lease`
+    /// lose their locks.
+    pub fn new(neighbours: Arc<dyn Neighbours>, runtime: Handle, lease: Duration) -> Arc<Self> {
+        let own = neighbours.own();
+        let locks = Arc::new(Self {
+            seat: Seat::new(own, lease),
+            keeper: Keeper::new(own as u64, lease),
+            neighbours,
+            runtime,
+            began: Instant::now(),
+            lease,
+            is_known: OnceCell::new(),
+        });
+        let weak = Arc::downgrade(&locks);
+        let period = lease / 5;
+        locks.runtime.spawn(async move {
+            loop {
+                sleep(period).await;
+                let Some(locks) = weak.upgrade() else { return };
+                locks.renew();
+            }
+        });
+        locks
+    }
+
+    /// The kernel's number of who asks, as the job knows it.
+    pub fn holder(&self, owner: u64) -> Holder {
+        Holder {
+            node: self.neighbours.own() as u64,
+            owner,
+        }
+    }
+
+    /// Whether locks that were taken by an open file are lost.
+    ///
+    /// # Errors
+    /// `Broken` where they are.
+    pub fn check(&self, handle: u64) -> Result<(), Fault> {
+        if self.seat.is_lost(handle, Instant::now()) {
+            let text = "the lock of this file is lost: the node that keeps it was silent, or \
+                        began anew. Close the file, open it again and lock it again";
+            return Err(Fault::because(Reason::Broken, text));
+        }
+        Ok(())
+    }
+
+    /// Whether a holder has locks of a file.
+    pub fn has(&self, ino: u64, owner: u64) -> bool {
+        self.seat.has(ino, self.holder(owner))
+    }
+
+    /// An open file is closed; who took locks by it.
+    pub fn closed(&self, handle: u64) -> Vec<u64> {
+        let closed = self.seat.closed(handle);
+        closed.map_or(Vec::new(), |(_, owners)| owners.into_iter().collect())
+    }
+
+    /// What is in the way of a lock, if anything is.
+    ///
+    /// # Errors
+    /// `NoLocks` where the node that keeps the locks does not answer.
+    pub async fn test(self: &Arc<Self>, key: String, asked: &Asked) -> Result<Option<Lock>, Fault> {
+        let using = self.using(asked.ino, key);
+        match self.ask(&using.place, Wish::Test, asked.lock, 0).await {
+            Some((_, Reply::Taken(other))) => Ok(Some(other)),
+            Some((_, Reply::Done)) => Ok(None),
+            _ => Err(no_locks(&using.place)),
+        }
+    }
+
+    /// Takes a lock, without waiting.
+    ///
+    /// # Errors
+    /// `Taken`; `NoLocks` where the node that keeps the locks does not answer.
+    pub async fn take(self: &Arc<Self>, key: String, asked: &Asked) -> Result<(), Fault> {
+        let using = self.using(asked.ino, key);
+        let place = &using.place;
+        match self.ask(place, Wish::Take, asked.lock, 0).await {
+            Some((_, Reply::Taken(_))) => Err(Reason::Taken.into()),
+            Some((session, Reply::Done)) if self.seat.holds(place.keeper, session, asked) => Ok(()),
+            _ => Err(no_locks(place)),
+        }
+    }
+
+    /// Takes a lock as soon as nothing is in its way, unless `interrupted` ends before.
+    ///
+    /// # Errors
+    /// `Interrupted`; `Deadlock`; `NoLocks` where the node that keeps the locks does not answer.
+    pub async fn wait(
+        self: &Arc<Self>,
+        key: String,
+        asked: &Asked,
+        interrupted: impl Future<Output = ()>,
+    ) -> Result<(), Fault> {
+        let using = self.using(asked.ino, key);
+        let place = &using.place;
+        let Some(session) = self.session(place).await else {
+            return Err(no_locks(place));
+        };
+        let keeper = place.keeper;
+        let (ticket, mut granted) = self.seat.expect(keeper, session.number, *asked);
+        let reply = self
+            .ask_in(place, session, Wish::Wait, (asked.lock, ticket))
+            .await;
+        if reply != Some(Reply::Waits) {
+            self.seat.forget(ticket);
+        }
+        match reply {
+            Some(Reply::Waits) => {}
+            Some(Reply::Done) if self.seat.holds(keeper, session.number, asked) => return Ok(()),
+            Some(Reply::Deadlock) => return Err(Reason::Deadlock.into()),
+            _ => return Err(no_locks(place)),
+        }
+        let granted = tokio::select! {
+            granted = &mut granted => granted,
+            () = interrupted => {
+                let cancel = (asked.lock, ticket);
+                let cancelled = self.ask_in(place, session, Wish::Cancel, cancel).await;
+                if cancelled == Some(Reply::Done) {
+                    self.seat.forget(ticket);
+                    return Err(Reason::Interrupted.into());
+                }
+                // It has the lock by now, and hears so, or that the session is over.
+                granted.await
+            }
+        };
+        match granted {
+            Ok(true) => Ok(()),
+            _ => Err(no_locks(place)),
+        }
+    }
+
+    /// Gives up a range. Nothing is asked where the holder has nothing.
+    ///
+    /// # Errors
+    /// `NoLocks` where the node that keeps the locks does not answer; then they are lost.
+    pub async fn release(
+        self: &Arc<Self>,
+        ino: u64,
+        holder: Holder,
+        span: Span,
+    ) -> Result<(), Fault> {
+        if !self.seat.has(ino, holder) {
+            return Ok(());
+        }
+        // Who holds something has a place already.
+        let using = self.using(ino, String::new());
+        let lock = Lock {
+            holder,
+            span,
+            is_exclusive: false,
+            process: 0,
+        };
+        let released = self.ask(&using.place, Wish::Release, lock, 0).await;
+        self.seat.released(ino, holder, span);
+        match released {
+            Some((_, Reply::Done)) => Ok(()),
+            _ => Err(no_locks(&using.place)),
+        }
+    }
+
+    /// The answer to what another node says about locks.
+    pub async fn answer(self: &Arc<Self>, about: About) -> [Bytes; 2] {
+        match about {
+            About::Request(request) => self.serve(&request).await.write(),
+            About::Notice(Notice::Granted { session, ticket }) => {
+                let hears = u8::from(self.seat.granted(session, ticket));
+                [Bytes::from_static(&[FOLLOWS]), Bytes::from(vec![hears])]
+            }
+            About::Notice(Notice::Begun { keeper }) => {
+                if let Ok(keeper) = usize::try_from(keeper) {
+                    self.seat.keeper_begun(keeper);
+                }
+                [Bytes::from_static(&[FOLLOWS]), Bytes::from_static(&[1])]
+            }
+        }
+    }
+
+    fn using(self: &Arc<Self>, ino: u64, key: String) -> Using {
+        let keeper = owners::heaviest(self.neighbours.node_count(), format!("K{key}").as_bytes());
+        Using {
+            place: self.seat.begin(ino, Place { key, keeper }),
+            locks: Arc::clone(self),
+            ino,
+        }
+    }
+
+    /// A session with the keeper that it knows. A keeper that this node never reached may begin
+    /// soon, as this node itself.
+    async fn session(self: &Arc<Self>, place: &Place) -> Option<Session> {
+        loop {
+            let session = self.seat.session(place.keeper, Instant::now());
+            if !session.is_new {
+                return Some(session);
+            }
+            if self
+                .ask_in(place, session, Wish::Renew, none(session))
+                .await
+                == Some(Reply::Done)
+            {
+                return Some(Session {
+                    is_new: false,
+                    ..session
+                });
+            }
+            if self.began.elapsed() > self.lease / 2 {
+                return None;
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn ask(
+        self: &Arc<Self>,
+        place: &Place,
+        wish: Wish,
+        lock: Lock,
+        ticket: u64,
+    ) -> Option<(u64, Reply)> {
+        let session = self.session(place).await?;
+        let reply = self.ask_in(place, session, wish, (lock, ticket)).await?;
+        Some((session.number, reply))
+    }
+
+    /// The answer, if the session lasts.
+    async fn ask_in(
+        self: &Arc<Self>,
+        place: &Place,
+        session: Session,
+        wish: Wish,
+        (lock, ticket): (Lock, u64),
+    ) -> Option<Reply> {
+        let request = Request {
+            session,
+            wish,
+            key: place.key.clone(),
+            lock,
+            ticket,
+        };
+        let (sent, keeper) = (Instant::now(), place.keeper);
+        let reply = if keeper == self.neighbours.own() {
+            Some(self.serve(&request).await)
+        } else {
+            let answer = self.neighbours.ask(keeper, request.write()).await;
+            answer.ok().and_then(Reply::read)
+        };
+        match reply {
+            Some(Reply::Over) | None => {
+                self.seat.over(keeper, session.number);
+                None
+            }
+            reply => reply.filter(|_| self.seat.answered(keeper, session.number, sent)),
+        }
+    }
+
+    async fn serve(self: &Arc<Self>, request: &Request) -> Reply {
+        self.is_known.get_or_init(|| self.begin_to_keep()).await;
+        let (reply, grants) = self.keeper.serve(request, Instant::now());
+        self.deliver(grants);
+        reply
+    }
+
+    /// All nodes give up what an earlier mount at this place kept for them, or are silent for so
+    /// long that they have lost it.
+    async fn begin_to_keep(self: &Arc<Self>) {
+        let own = self.neighbours.own();
+        let until = self.began + self.lease + self.lease / 10;
+        let others = (0..self.neighbours.node_count()).filter(|node| *node != own);
+        let told = others.map(|node| {
+            let locks = Arc::clone(self);
+            let notice = Notice::Begun { keeper: own as u64 }.write();
+            self.runtime.spawn(timeout_at(until, async move {
+                while locks.neighbours.ask(node, notice.clone()).await.is_err() {
+                    sleep(PAUSE).await;
+                }
+            }))
+        });
+        for told in told.collect::<Vec<_>>() {
+            let _ = told.await;
+        }
+    }
+
+    /// Tells those who waited that they have a lock. A node that does not hear of it is gone.
+    fn deliver(self: &Arc<Self>, grants: Vec<Grant>) {
+        for grant in grants {
+            let locks = Arc::clone(self);
+            self.runtime.spawn(async move {
+                if !locks.hears(grant).await {
+                    let more = locks.keeper.drop_node(grant.node, grant.session);
+                    locks.deliver(more);
+                }
+            });
+        }
+    }
+
+    async fn hears(&self, grant: Grant) -> bool {
+        let Grant {
+            node,
+            session,
+            ticket,
+        } = grant;
+        let node = node as usize;
+        if node == self.neighbours.own() {
+            return self.seat.granted(session, ticket);
+        }
+        if node >= self.neighbours.node_count() {
+            return false;
+        }
+        let notice = Notice::Granted { session, ticket };
+        let answer = self.neighbours.ask(node, notice.write()).await;
+        answer.is_ok_and(|answer| answer[..] == [FOLLOWS, 1])
+    }
+
+    /// Has the keepers of this node's locks count it as alive, and drops nodes that are silent.
+    fn renew(self: &Arc<Self>) {
+        let now = Instant::now();
+        for keeper in self.seat.to_renew(now) {
+            let session = self.seat.session(keeper, now);
+            let locks = Arc::clone(self);
+            let place = Place {
+                key: String::new(),
+                keeper,
+            };
+            self.runtime.spawn(async move {
+                if !session.is_new {
+                    let nothing = none(session);
+                    locks.ask_in(&place, session, Wish::Renew, nothing).await;
+                }
+            });
+        }
+        let grants = self.keeper.expire(now);
+        self.deliver(grants);
+    }
+}
+
+/// A call about the locks of a file is under way.
+struct Using {
+    locks: Arc<Locks>,
+    ino: u64,
+    place: Place,
+}
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        self.locks.seat.end(self.ino);
+    }
+}
+
+/// What a question names that is about no lock.
+fn none(session: Session) -> (Lock, u64) {
+    let lock = Lock {
+        holder: Holder {
+            node: session.node,
+            owner: 0,
+        },
+        span: WHOLE,
+        is_exclusive: false,
+        process: 0,
+    };
+    (lock, 0)
+}
+
+fn no_locks(place: &Place) -> Fault {
+    let text = format!(
+        "node {} of the job, which keeps the locks of `{}`, does not answer",
+        place.keeper, place.key
+    );
+    Fault::because(Reason::NoLocks, text)
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the programs of this node hold and wait for, as this node knows it, and its sessions with
+//! the nodes that keep the tables. Without messages; [`crate::locks`] carries what is said.
+//!
+//! A session lasts as long as its keeper answers. When it is over, the locks that were held in it
+//! are lost, and calls on the files that had them fail: nobody goes on in the belief that it holds
+//! a lock that somebody else may hold.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::locks::messages::Session;
+use crate::locks::table::{Holder, Lock, Span, Table};
+
+/// A file of which somebody holds, wants or gives up locks.
+#[derive(Debug)]
+struct File {
+    /// The key when the first of these locks was asked for: it stays so under a new name.
+    key: String,
+    keeper: usize,
+    mine: Table,
+    /// Calls that are under way.
+    users: usize,
+}
+
+/// What is known of a session with a keeper.
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    number: u64,
+    valid_until: Option<Instant>,
+}
+
+/// One who waits here.
+#[derive(Debug)]
+struct Expected {
+    asked: Asked,
+    keeper: usize,
+    session: u64,
+    granted: oneshot::Sender<bool>,
+}
+
+/// Which lock a program asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// The node of the file.
+    pub ino: u64,
+    /// The open file by which it asks.
+    pub handle: u64,
+    /// The lock.
+    pub lock: Lock,
+}
+
+/// Where the locks of a file are kept.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Their name there.
+    pub key: String,
+    /// By which node.
+    pub keeper: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: HashMap<u64, File>,
+    sessions: HashMap<usize, Open>,
+    waiting: HashMap<u64, Expected>,
+    /// By open file: the node, and who took locks by it.
+    handles: HashMap<u64, (u64, BTreeSet<u64>)>,
+    /// Open files whose locks were lost.
+    lost: HashSet<u64>,
+    last_ticket: u64,
+    last_session: u64,
+}
+
+/// All locks of this node's programs.
+#[derive(Debug)]
+pub struct Seat {
+    own: usize,
+    lease: Duration,
+    state: Mutex<State>,
+}
+
+impl Seat {
+    /// Of the node `own`; a session lasts for `lease` after the last question that was answered.
+    pub fn new(own: usize, lease: Duration) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        let state = State {
+            // Greater than those of a mount that ran here before.
+            last_session: since.unwrap_or_default().as_nanos() as u64,
+            ..State::default()
+        };
+        Self {
+            own,
+            lease,
+            state: Mutex::new(state),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call about locks of a file begins; `place` is where they are kept if it is the first.
+    pub fn begin(&self, ino: u64, place: Place) -> Place {
+        let mut state = self.state();
+        let file = state.files.entry(ino).or_insert_with(|| File {
+            key: place.key,
+            keeper: place.keeper,
+            mine: Table::default(),
+            users: 0,
+        });
+        file.users += 1;
+        Place {
+            key: file.key.clone(),
+            keeper: file.keeper,
+        }
+    }
+
+    /// It ends.
+    pub fn end(&self, ino: u64) {
+        let mut state = self.state();
+        if let Some(file) = state.files.get_mut(&ino) {
+            file.users -= 1;
+            if file.users == 0 && file.mine.is_empty() {
+                state.files.remove(&ino);
+            }
+        }
+    }
+
+    /// The session with a keeper, begun where there is none.
+    pub fn session(&self, keeper: usize, now: Instant) -> Session {
+        let mut state = self.state();
+        let is_past = |open: &Open| open.valid_until.is_some_and(|until| until < now);
+        if keeper != self.own && state.sessions.get(&keeper).is_some_and(is_past) {
+            state.end_session(keeper);
+        }
+        if !state.sessions.contains_key(&keeper) {
+            state.last_session += 1;
+            let open = Open {
+                number: state.last_session,
+                valid_until: None,
+            };
+            state.sessions.insert(keeper, open);
+        }
+        let open = state.sessions[&keeper];
+        Session {
+            node: self.own as u64,
+            number: open.number,
+            is_new: open.valid_until.is_none(),
+        }
+    }
+
+    /// A keeper answered what was asked at `sent`. Whether the session still lasts.
+    pub fn answered(&self, keeper: usize, number: u64, sent: Instant) -> bool {
+        let until = sent + self.lease;
+        let mut state = self.state();
+        match state.sessions.get_mut(&keeper) {
+            Some(open) if open.number == number => {
+                open.valid_until = open.valid_until.max(Some(until));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A session is over, if it is this one: its locks are lost, and who waits waits in vain.
+    pub fn over(&self, keeper: usize, number: u64) {
+        let mut state = self.state();
+        let is_this = |open: &Open| open.number == number;
+        if state.sessions.get(&keeper).is_some_and(is_this) {
+            state.end_session(keeper);
+        }
+    }
+
+    /// A keeper has begun: if it answered before, it was another one.
+    pub fn keeper_begun(&self, keeper: usize) {
+        let mut state = self.state();
+        let is_old = |open: &Open| open.valid_until.is_some();
+        if state.sessions.get(&keeper).is_some_and(is_old) {
+            state.end_session(keeper);
+        }
+    }
+
+    /// A program has a lock; false where the session is over by now.
+    pub fn holds(&self, keeper: usize, session: u64, asked: &Asked) -> bool {
+        self.state().holds(keeper, session, asked)
+    }
+
+    /// Somebody will wait; its number, and what tells that it has the lock, or never will.
+    pub fn expect(
+        &self,
+        keeper: usize,
+        session: u64,
+        asked: Asked,
+    ) -> (u64, oneshot::Receiver<bool>) {
+        let (granted, hears) = oneshot::channel();
+        let mut state = self.state();
+        state.last_ticket += 1;
+        let ticket = state.last_ticket;
+        let expected = Expected {
+            asked,
+            keeper,
+            session,
+            granted,
+        };
+        state.waiting.insert(ticket, expected);
+        (ticket, hears)
+    }
+
+    /// It waits no more.
+    pub fn forget(&self, ticket: u64) {
+        self.state().waiting.remove(&ticket);
+    }
+
+    /// A keeper says that somebody who waited has the lock. False where nobody waits.
+    pub fn granted(&self, session: u64, ticket: u64) -> bool {
+        let mut state = self.state();
+        let Some(expected) = state.waiting.remove(&ticket) else {
+            return false;
+        };
+        let holds =
+            expected.session == session && state.holds(expected.keeper, session, &expected.asked);
+        let hears = expected.granted.send(holds).is_ok();
+        holds && hears
+    }
+
+    /// A program gave up a range.
+    pub fn released(&self, ino: u64, holder: Holder, span: Span) {
+        if let Some(file) = self.state().files.get_mut(&ino) {
+            let _ = file.mine.release(holder, span);
+        }
+    }
+
+    /// Whether a holder has locks of a file.
+    pub fn has(&self, ino: u64, holder: Holder) -> bool {
+        let state = self.state();
+        let file = state.files.get(&ino);
+        file.is_some_and(|file| file.mine.has(holder))
+    }
+
+    /// An open file is closed: its node, and who took locks by it.
+    pub fn closed(&self, handle: u64) -> Option<(u64, BTreeSet<u64>)> {
+        let mut state = self.state();
+        state.lost.remove(&handle);
+        state.handles.remove(&handle)
+    }
+
+    /// Whether locks that were taken by an open file are lost.
+    pub fn is_lost(&self, handle: u64, now: Instant) -> bool {
+        let mut state = self.state();
+        if let Some((ino, _)) = state.handles.get(&handle)
+            && let Some(file) = state.files.get(ino)
+            && file.keeper != self.own
+            && !file.mine.is_empty()
+        {
+            let keeper = file.keeper;
+            let until = state
+                .sessions
+                .get(&keeper)
+                .and_then(|open| open.valid_until);
+            if until.is_some_and(|until| until < now) {
+                state.end_session(keeper);
+            }
+        }
+        state.lost.contains(&handle)
+    }
+
+    /// The keepers that must hear of this node. Sessions that are past end here.
+    pub fn to_renew(&self, now: Instant) -> Vec<usize> {
+        let mut state = self.state();
+        let others = state.sessions.iter().filter(|(node, _)| **node != self.own);
+        let past = others.filter(|(_, open)| open.valid_until.is_some_and(|until| until < now));
+        for keeper in past.map(|(keeper, _)| *keeper).collect::<Vec<_>>() {
+            state.end_session(keeper);
+        }
+        let used: BTreeSet<usize> = state.files.values().map(|file| file.keeper).collect();
+        let own = self.own;
+        used.into_iter().filter(|keeper| *keeper != own).collect()
+    }
+}
+
+impl State {
+    fn holds(&mut self, keeper: usize, session: u64, asked: &Asked) -> bool {
+        let is_this = |open: &Open| open.number == session;
+        if !self.sessions.get(&keeper).is_some_and(is_this) {
+            return false;
+        }
+        let Some(file) = self.files.get_mut(&asked.ino) else {
+            return false;
+        };
+        // Nothing of this node is in the way: the keeper has looked.
+        let _ = file.mine.release(asked.lock.holder, asked.lock.span);
+        let _ = file.mine.take(asked.lock);
+        let new = || (asked.ino, BTreeSet::new());
+        let (_, owners) = self.handles.entry(asked.handle).or_insert_with(new);
+        owners.insert(asked.lock.holder.owner);
+        true
+    }
+
+    fn end_session(&mut self, keeper: usize) {
+        self.sessions.remove(&keeper);
+        let kept = self
+            .files
+            .iter_mut()
+            .filter(|(_, file)| file.keeper == keeper);
+        for (ino, file) in kept {
+            let mine = std::mem::take(&mut file.mine);
+            for (handle, (of, owners)) in &self.handles {
+                let is_lost = |lock: &Lock| owners.contains(&lock.holder.owner);
+                if of == ino && mine.held().iter().any(is_lost) {
+                    self.lost.insert(*handle);
+                }
+            }
+        }
+        self.files
+            .retain(|_, file| file.users > 0 || !file.mine.is_empty());
+        let waiting = std::mem::take(&mut self.waiting);
+        for (ticket, expected) in waiting {
+            if expected.keeper == keeper {
+                let _ = expected.granted.send(false);
+            } else {
+                self.waiting.insert(ticket, expected);
+            }
+        }
+    }
+}

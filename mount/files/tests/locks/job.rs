@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of the locks of a job: nodes ask each other without a network, on a clock that the test
+//! moves.
+
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use weft_files::locks::seat::Asked;
+use weft_files::locks::table::{Lock, Span};
+use weft_files::locks::{LEASE, Locks, WHOLE, messages};
+use weft_files::{Neighbours, Reason, Unreached};
+
+const NODES: usize = 3;
+const INO: u64 = 5;
+
+/// All nodes, and between which nobody hears the other.
+#[derive(Default)]
+struct Net {
+    nodes: Mutex<Vec<Arc<Locks>>>,
+    is_cut: [AtomicBool; NODES],
+}
+
+struct Seen {
+    own: usize,
+    net: Arc<Net>,
+}
+
+#[async_trait]
+impl Neighbours for Seen {
+    fn own(&self) -> usize {
+        self.own
+    }
+
+    fn node_count(&self) -> usize {
+        NODES
+    }
+
+    async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached> {
+        let is_cut = |node: usize| self.net.is_cut[node].load(Ordering::Relaxed);
+        if is_cut(self.own) || is_cut(node) {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            return Err("cut off".into());
+        }
+        let about = messages::read(question).ok_or("not understood")?;
+        let locks = {
+            let nodes = self.net.nodes.lock().unwrap();
+            nodes.get(node).cloned().ok_or("not there yet")?
+        };
+        Ok(locks.answer(about).await.concat().into())
+    }
+}
+
+fn net() -> Arc<Net> {
+    let net = Arc::new(Net::default());
+    for own in 0..NODES {
+        let locks = begin(&net, own);
+        net.nodes.lock().unwrap().push(locks);
+    }
+    net
+}
+
+fn begin(net: &Arc<Net>, own: usize) -> Arc<Locks> {
+    let seen = Seen {
+        own,
+        net: Arc::clone(net),
+    };
+    Locks::new(Arc::new(seen), Handle::current(), LEASE)
+}
+
+impl Net {
+    fn node(&self, node: usize) -> Arc<Locks> {
+        Arc::clone(&self.nodes.lock().unwrap()[node])
+    }
+
+    /// A key that node 0 keeps, so that 1 and 2 ask it.
+    async fn key(&self) -> String {
+        for number in 0.. {
+            let key = format!("key{number}");
+            self.is_cut[0].store(true, Ordering::Relaxed);
+            let asked = asked(&self.node(1), 1, WHOLE, false);
+            let found = self.node(1).test(key.clone(), &asked).await;
+            self.is_cut[0].store(false, Ordering::Relaxed);
+            if found.is_err() {
+                return key;
+            }
+        }
+        unreachable!()
+    }
+}
+
+fn asked(locks: &Locks, owner: u64, span: Span, is_exclusive: bool) -> Asked {
+    Asked {
+        ino: INO,
+        handle: owner,
+        lock: Lock {
+            holder: locks.holder(owner),
+            span,
+            is_exclusive,
+            process: 1,
+        },
+    }
+}
+
+async fn take(locks: &Arc<Locks>, key: &str, owner: u64, is_exclusive: bool) -> Option<Reason> {
+    let asked = asked(locks, owner, WHOLE, is_exclusive);
+    let taken = locks.take(key.to_owned(), &asked).await;
+    taken.err().map(|fault| fault.reason)
+}
+
+async fn release(locks: &Arc<Locks>, owner: u64) {
+    let _ = locks.release(INO, locks.holder(owner), WHOLE).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_exclude_each_other_and_share() {
+    let net = net();
+    let (one, other) = (net.node(1), net.node(2));
+    for number in 0..20 {
+        let key = format!("k{number}");
+        assert_eq!(take(&one, &key, 1, true).await, None);
+        assert_eq!(take(&other, &key, 1, true).await, Some(Reason::Taken));
+        assert_eq!(take(&other, &key, 1, false).await, Some(Reason::Taken));
+        release(&one, 1).await;
+        assert_eq!(take(&other, &key, 1, false).await, None);
+        assert_eq!(take(&one, &key, 1, false).await, None);
+        assert_eq!(take(&one, &key, 1, true).await, Some(Reason::Taken));
+        release(&one, 1).await;
+        release(&other, 1).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_has_the_lock_when_it_is_free_and_may_be_interrupted() {
+    let net = net();
+    let (one, other) = (net.node(1), net.node(2));
+    assert_eq!(take(&one, "k", 1, true).await, None);
+    let wanted = asked(&other, 1, WHOLE, true);
+    let soon = tokio::time::sleep(Duration::from_secs(1));
+    let waited = other.wait("k".to_owned(), &wanted, soon).await;
+    assert_eq!(waited.unwrap_err().reason, Reason::Interrupted);
+    let waits = {
+        let other = Arc::clone(&other);
+        tokio::spawn(async move { other.wait("k".to_owned(), &wanted, pending()).await })
+    };
+    // Far longer than a session lasts that is not renewed.
+    tokio::time::sleep(LEASE * 5).await;
+    assert!(!waits.is_finished());
+    release(&one, 1).await;
+    waits.await.unwrap().unwrap();
+    assert_eq!(take(&one, "k", 1, true).await, Some(Reason::Taken));
+}
+
+/// Node 1 holds a lock and is cut off; node 2 wants it.
+#[tokio::test(start_paused = true)]
+async fn node_that_is_silent_learns_that_its_locks_are_lost_before_another_has_them() {
+    let net = net();
+    let key = net.key().await;
+    let (one, other) = (net.node(1), net.node(2));
+    assert_eq!(take(&one, &key, 1, true).await, None);
+    net.is_cut[1].store(true, Ordering::Relaxed);
+    let wanted = asked(&other, 1, WHOLE, true);
+    other.wait(key.clone(), &wanted, pending()).await.unwrap();
+    assert_eq!(one.check(1).unwrap_err().reason, Reason::Broken);
+    net.is_cut[1].store(false, Ordering::Relaxed);
+    assert_eq!(one.check(1).unwrap_err().reason, Reason::Broken);
+    assert_eq!(take(&one, &key, 2, true).await, Some(Reason::Taken));
+    release(&other, 1).await;
+    assert_eq!(take(&one, &key, 2, true).await, None);
+    assert_eq!(one.check(2), Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn locks_of_a_silent_keeper_are_refused_and_those_that_were_held_are_lost() {
+    let net = net();
+    let key = net.key().await;
+    let (one, other) = (net.node(1), net.node(2));
+    assert_eq!(take(&one, &key, 1, true).await, None);
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(one.check(1), Ok(()), "it was renewed");
+    net.is_cut[0].store(true, Ordering::Relaxed);
+    assert_eq!(take(&other, &key, 1, true).await, Some(Reason::NoLocks));
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(one.check(1).unwrap_err().reason, Reason::Broken);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keeper_that_begins_anew_ends_what_was_held() {
+    let net = net();
+    let key = net.key().await;
+    let (one, other) = (net.node(1), net.node(2));
+    assert_eq!(take(&one, &key, 1, true).await, None);
+    let new = begin(&net, 0);
+    net.nodes.lock().unwrap()[0] = new;
+    assert_eq!(take(&other, &key, 1, true).await, None);
+    assert_eq!(one.check(1).unwrap_err().reason, Reason::Broken);
+}
+
+#[tokio::test(start_paused = true)]
+async fn holder_that_begins_anew_has_nothing_of_before() {
+    let net = net();
+    let key = net.key().await;
+    assert_eq!(take(&net.node(1), &key, 1, true).await, None);
+    let new = begin(&net, 1);
+    net.nodes.lock().unwrap()[1] = Arc::clone(&new);
+    assert_eq!(take(&net.node(2), &key, 1, true).await, Some(Reason::Taken));
+    assert_eq!(take(&new, &key, 2, true).await, None);
+}

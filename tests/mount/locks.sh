@@ -1,0 +1,162 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Locks that hold between the mounts of a job, on two hosts of tests/testbed. Sourced by
+# tests/mount/run.sh.
+
+TESTBED=$PWD/tests/testbed/testbed.sh
+hosts=(a0 b1)
+FI_WEFT_JOB_KEY=$(printf '%064d' 8)
+export FI_WEFT_JOB_KEY
+LOCKER=$PWD/tests/mount/locker.py
+
+# on HOST COMMAND...
+on() { "$TESTBED" "$bed" host "$@"; }
+
+# lock_mounts: the bucket on the first two hosts, for programs that write.
+lock_mounts() {
+    local number
+    for number in 0 1; do
+        mkdir -p "$work/node$number"
+        on "${hosts[number]}" "$WEFT_MOUNT" data "$work/node$number" --endpoint-url "$there" \
+            --foreground --stage "$work/stage$number" \
+            --job-nodes 10.77.0.2:7700,10.77.1.2:7700 --job-node "$number" 2>>"$work/job-log" &
+    done
+    for number in 0 1; do
+        wait_for 60 on "${hosts[number]}" mountpoint -q "$work/node$number" || return 1
+    done
+}
+
+# locker HOST CALL FILE...: locker.py on a host (0 or 1), with a file of its mount.
+locker() {
+    local number=$1 call=$2 file=$3
+    shift 3
+    on "${hosts[number]}" python3 "$LOCKER" "$call" "$work/node$number/$file" "$@"
+}
+# has HOST FILE..., put FILE TEXT: a file that both hosts see.
+has() { on "${hosts[$1]}" test -e "$work/node$1/$2"; }
+put() {
+    on a0 sh -c "printf $2 >'$work/node0/$1'" && wait_for 60 has 1 "$1"
+}
+# is_taken, is_free HOST FILE CALL KIND...
+is_taken() { locker "$1" try "${@:2}"; [ $? = 7 ]; }
+is_free() { locker "$1" try "${@:2}"; }
+
+# held HOST FILE CALL KIND...: as long as held_by runs, which is_held ends.
+held() {
+    rm -f "$work/held"
+    locker "$1" hold "$2" "$3" "$4" "$work/held" "${@:5}" &
+    held_by=$!
+    wait_for 60 test -e "$work/held"
+}
+# locker_ids FILE: the processes of locker.py with this file, on whichever host.
+locker_ids() { pgrep -f "^python3 $LOCKER .*/$1( |\$)"; }
+let_go() { # let_go FILE
+    kill -9 $(locker_ids "$1") && wait "$held_by" 2>/dev/null
+    wait_for 60 no_locker "$1"
+}
+no_locker() { ! locker_ids "$1" >/dev/null; }
+
+locks_exclude() {
+    local call
+    put lock 0 || return 1
+    for call in flock lockf; do
+        held 0 lock "$call" LOCK_EX && is_taken 1 lock "$call" LOCK_EX &&
+            is_taken 1 lock "$call" LOCK_SH && is_taken 0 lock "$call" LOCK_EX || return 1
+        let_go lock && is_free 1 lock "$call" LOCK_EX || return 1
+        held 0 lock "$call" LOCK_SH && is_free 1 lock "$call" LOCK_SH &&
+            is_taken 1 lock "$call" LOCK_EX || return 1
+        let_go lock && is_free 1 lock "$call" LOCK_EX || return 1
+    done
+}
+
+lock_ranges() {
+    held 0 lock lockf LOCK_EX 100 50 && is_taken 1 lock lockf LOCK_EX 149 1 &&
+        is_free 1 lock lockf LOCK_EX 150 10 && is_free 1 lock lockf LOCK_EX 0 100 &&
+        is_taken 1 lock lockf LOCK_SH 0 0 &&
+        [ "$(locker 1 who lock)" = "write 100 50 0" ]
+    local ended=$?
+    let_go lock && [ "$(locker 1 who lock)" = "none 0 0 0" ] && return $ended
+}
+
+lock_waits() {
+    held 0 lock lockf LOCK_EX && rm -f "$work/waits" || return 1
+    locker 1 wait lock "$work/waits" &
+    local waiter=$!
+    wait_for 60 test -e "$work/waits" && sleep 1 && kill -0 "$waiter" || return 1
+    kill -9 $(pgrep -f "^python3 $LOCKER hold ") && wait "$waiter" && wait_for 60 no_locker lock
+}
+
+lock_interrupted() {
+    held 0 lock lockf LOCK_EX && timeout 30 "$TESTBED" "$bed" host b1 python3 "$LOCKER" \
+        interrupted "$work/node1/lock" || return 1
+    # A program that is killed while it waits goes, and leaves nothing.
+    rm -f "$work/waits"
+    locker 1 wait lock "$work/waits" &
+    local waiter=$!
+    wait_for 60 test -e "$work/waits" && sleep 0.5 &&
+        kill -9 $(pgrep -f "^python3 $LOCKER wait ") || return 1
+    wait "$waiter"
+    let_go lock && is_free 1 lock lockf LOCK_EX
+}
+
+lock_counts() {
+    local number counters=()
+    rm -f "$work"/counts-*
+    put count 0 || return 1
+    for number in 0 1 2 3; do
+        locker $((number % 2)) count count 50 "$work/counts-$number" "$work/counts-all" &
+        counters+=($!)
+    done
+    # All have the file open before the first of them writes it.
+    for number in 0 1 2 3; do wait_for 60 test -e "$work/counts-$number" || return 1; done
+    touch "$work/counts-all"
+    for number in "${counters[@]}"; do wait "$number" || return 1; done
+    wait_for 60 on a0 grep -qx 200 "$work/node0/count" &&
+        wait_for 60 on b1 grep -qx 200 "$work/node1/count"
+}
+
+# Last: one of the mounts is gone then. A key that the other one keeps is free again; the locks of
+# one that the dead one kept are refused.
+lock_daemon_killed() {
+    local name kept=0 refused=0
+    for name in $(seq 12); do
+        put "of$name" x || return 1
+        held 1 "of$name" lockf LOCK_EX || return 1
+    done
+    kill -9 $(pgrep -f "^$WEFT_MOUNT data $work/node1 ")
+    for name in $(seq 12); do
+        wait_for 60 is_decided "of$name" || return 1
+        if [ "$decided" = 0 ]; then kept=$((kept + 1)); else refused=$((refused + 1)); fi
+    done
+    echo "$kept free again, $refused refused"
+    kill -9 $(pgrep -f "^python3 $LOCKER hold ")
+    on b1 umount -l "$work/node1"
+    [ $kept -gt 0 ] && [ $refused -gt 0 ]
+}
+is_decided() {
+    local said
+    said=$(locker 0 try "$1" lockf LOCK_EX 2>&1)
+    decided=$?
+    [ $decided = 0 ] || [[ $said = ENOLCK* ]]
+}
+
+if ! reason=$("$TESTBED" check); then
+    skip "locks between two hosts" "$reason"
+else
+    bed=$("$TESTBED" up --owner $$ --direct) || exit 2
+    there=http://10.77.0.2:8014
+    on a0 "$(realpath "$BUCKET_SERVER")" --bucket data --listen 10.77.0.2:8014 \
+        >"$work/there" 2>&1 &
+    wait_for 60 test -s "$work/there" || cat "$work/there"
+    check "a bucket on two hosts of a job" lock_mounts
+    check "locks of two hosts of a job exclude and share" locks_exclude
+    check "locks of ranges of a file" lock_ranges
+    check "a program waits for a lock of another host, whose holder is killed" lock_waits
+    check "a signal ends the wait for a lock" lock_interrupted
+    check "four programs on two hosts count under a lock, and lose nothing" lock_counts
+    check "a mount is killed: its locks are free, or refused where it kept them" \
+        lock_daemon_killed
+    on a0 umount "$work/node0"
+    "$TESTBED" "$bed" down
+fi
+unset FI_WEFT_JOB_KEY
