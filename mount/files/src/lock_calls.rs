@@ -12,7 +12,7 @@ use crate::locks::seat::Asked;
 use crate::locks::table::{Lock, Span};
 use crate::locks::{Locks, WHOLE};
 use crate::names::Listed;
-use crate::open_files::OpenFiles;
+use crate::open_files::{OpenFiles, read_all_of};
 use crate::version::Version;
 
 /// What a program asks for.
@@ -187,7 +187,7 @@ impl LockCalls {
             place
         };
         core.learn(parent, &name, at, Some(Listed::File(info)));
-        files.read_all_of(ino, &version);
+        read_all_of(files, ino, &version);
         let mut nodes = core.nodes();
         let file = nodes.file(ino).ok_or(Reason::IsFolder)?;
         let had = file.pages_of.replace(version.etag.clone());

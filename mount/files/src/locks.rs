@@ -111,7 +111,7 @@ impl Locks {
     /// `NoLocks` where the node that keeps the locks does not answer.
     pub async fn test(self: &Arc<Self>, key: String, asked: &Asked) -> Result<Option<Lock>, Fault> {
         let using = self.using(asked.ino, key);
-        match self.ask(&using.place, Wish::Test, asked.lock, 0).await {
+        match self.ask(&using.place, Wish::Test, asked.lock).await {
             Some((_, Reply::Taken(other))) => Ok(Some(other)),
             Some((_, Reply::Done)) => Ok(None),
             _ => Err(no_locks(&using.place)),
@@ -125,7 +125,7 @@ impl Locks {
     pub async fn take(self: &Arc<Self>, key: String, asked: &Asked) -> Result<(), Fault> {
         let using = self.using(asked.ino, key);
         let place = &using.place;
-        match self.ask(place, Wish::Take, asked.lock, 0).await {
+        match self.ask(place, Wish::Take, asked.lock).await {
             Some((_, Reply::Taken(_))) => Err(Reason::Taken.into()),
             Some((session, Reply::Done)) if self.seat.holds(place.keeper, session, asked) => Ok(()),
             _ => Err(no_locks(place)),
@@ -149,9 +149,12 @@ impl Locks {
         };
         let keeper = place.keeper;
         let (ticket, mut granted) = self.seat.expect(keeper, session.number, *asked);
-        let reply = self
-            .ask_in(place, session, Wish::Wait, (asked.lock, ticket))
-            .await;
+        let wanted = Wanted {
+            wish: Wish::Wait,
+            lock: asked.lock,
+            ticket,
+        };
+        let reply = self.ask_in(place, session, wanted).await;
         if reply != Some(Reply::Waits) {
             self.seat.forget(ticket);
         }
@@ -164,8 +167,8 @@ impl Locks {
         let granted = tokio::select! {
             granted = &mut granted => granted,
             () = interrupted => {
-                let cancel = (asked.lock, ticket);
-                let cancelled = self.ask_in(place, session, Wish::Cancel, cancel).await;
+                let wish = Wish::Cancel;
+                let cancelled = self.ask_in(place, session, Wanted { wish, ..wanted }).await;
                 if cancelled == Some(Reply::Done) {
                     self.seat.forget(ticket);
                     return Err(Reason::Interrupted.into());
@@ -201,7 +204,7 @@ impl Locks {
             is_exclusive: false,
             process: 0,
         };
-        let released = self.ask(&using.place, Wish::Release, lock, 0).await;
+        let released = self.ask(&using.place, Wish::Release, lock).await;
         self.seat.released(ino, holder, span);
         match released {
             Some((_, Reply::Done)) => Ok(()),
@@ -243,11 +246,8 @@ impl Locks {
             if !session.is_new {
                 return Some(session);
             }
-            if self
-                .ask_in(place, session, Wish::Renew, none(session))
-                .await
-                == Some(Reply::Done)
-            {
+            let renewed = self.ask_in(place, session, Wanted::renewal(session)).await;
+            if renewed == Some(Reply::Done) {
                 return Some(Session {
                     is_new: false,
                     ..session
@@ -260,15 +260,14 @@ impl Locks {
         }
     }
 
-    async fn ask(
-        self: &Arc<Self>,
-        place: &Place,
-        wish: Wish,
-        lock: Lock,
-        ticket: u64,
-    ) -> Option<(u64, Reply)> {
+    async fn ask(self: &Arc<Self>, place: &Place, wish: Wish, lock: Lock) -> Option<(u64, Reply)> {
         let session = self.session(place).await?;
-        let reply = self.ask_in(place, session, wish, (lock, ticket)).await?;
+        let wanted = Wanted {
+            wish,
+            lock,
+            ticket: 0,
+        };
+        let reply = self.ask_in(place, session, wanted).await?;
         Some((session.number, reply))
     }
 
@@ -277,15 +276,14 @@ impl Locks {
         self: &Arc<Self>,
         place: &Place,
         session: Session,
-        wish: Wish,
-        (lock, ticket): (Lock, u64),
+        wanted: Wanted,
     ) -> Option<Reply> {
         let request = Request {
             session,
-            wish,
+            wish: wanted.wish,
             key: place.key.clone(),
-            lock,
-            ticket,
+            lock: wanted.lock,
+            ticket: wanted.ticket,
         };
         let (sent, keeper) = (Instant::now(), place.keeper);
         let reply = if keeper == self.neighbours.own() {
@@ -373,8 +371,8 @@ impl Locks {
             };
             self.runtime.spawn(async move {
                 if !session.is_new {
-                    let nothing = none(session);
-                    locks.ask_in(&place, session, Wish::Renew, nothing).await;
+                    let renewal = Wanted::renewal(session);
+                    locks.ask_in(&place, session, renewal).await;
                 }
             });
         }
@@ -396,18 +394,33 @@ impl Drop for Using {
     }
 }
 
-/// What a question names that is about no lock.
-fn none(session: Session) -> (Lock, u64) {
-    let lock = Lock {
-        holder: Holder {
-            node: session.node,
-            owner: 0,
-        },
-        span: WHOLE,
-        is_exclusive: false,
-        process: 0,
-    };
-    (lock, 0)
+/// What a keeper is asked for.
+#[derive(Clone, Copy)]
+struct Wanted {
+    wish: Wish,
+    lock: Lock,
+    /// Of one who waits; else 0.
+    ticket: u64,
+}
+
+impl Wanted {
+    /// About no lock.
+    fn renewal(session: Session) -> Self {
+        let lock = Lock {
+            holder: Holder {
+                node: session.node,
+                owner: 0,
+            },
+            span: WHOLE,
+            is_exclusive: false,
+            process: 0,
+        };
+        Self {
+            wish: Wish::Renew,
+            lock,
+            ticket: 0,
+        }
+    }
 }
 
 fn no_locks(place: &Place) -> Fault {

@@ -155,14 +155,6 @@ impl OpenFiles {
         open.chain(self.drafts.inos()).collect()
     }
 
-    /// Whoever has a file open reads this content from now on.
-    pub(crate) fn read_all_of(&self, ino: u64, version: &Arc<Version>) {
-        let all = self.open.all().into_iter();
-        for file in all.filter(|file| file.ino == ino) {
-            file.read_only_of(version);
-        }
-    }
-
     /// Opens a file: the content that the store has now, or had within the time to live. Later
     /// changes of the object by others are not read through this handle.
     ///
@@ -172,6 +164,12 @@ impl OpenFiles {
         let ttl = self.core.settings.ttl.max(SAME_MOMENT);
         search::freshen(&self.core, ino, ttl).await?;
         let version = Arc::new(self.version(ino)?);
+        // Before this writer counts: only who wrote before has pages that the store has not.
+        let keeps_pages = !mode.truncates && {
+            let mut nodes = self.core.nodes();
+            let file = nodes.file(ino);
+            file.is_some_and(|file| file.take_pages(&version.etag))
+        };
         let draft = if mode.writes || mode.truncates {
             Some(self.write_to(ino, &version, mode.truncates))
         } else {
@@ -180,11 +178,6 @@ impl OpenFiles {
         if let Some(draft) = draft.as_ref().filter(|_| mode.truncates) {
             draft.resize(0).await?;
         }
-        let keeps_pages = !mode.truncates && {
-            let mut nodes = self.core.nodes();
-            let file = nodes.file(ino);
-            file.is_some_and(|file| file.take_pages(&version.etag))
-        };
         let handle = self.open.add(OpenFile {
             ino,
             reader: Mutex::new(Arc::new(Reader::new(version))),
@@ -423,6 +416,14 @@ impl OpenFiles {
     /// closes is waited for no longer than `limit`.
     pub async fn settle_all(&self, limit: Duration) {
         self.drafts.settle_all(limit).await;
+    }
+}
+
+/// Whoever has a file open reads this content from now on.
+pub(crate) fn read_all_of(files: &OpenFiles, ino: u64, version: &Arc<Version>) {
+    let all = files.open.all().into_iter();
+    for file in all.filter(|file| file.ino == ino) {
+        file.read_only_of(version);
     }
 }
 

@@ -221,6 +221,25 @@ fn object_that_was_replaced_while_open_is_stale_and_never_a_mixture() {
 }
 
 #[test]
+fn writer_who_opens_what_somebody_else_replaced_has_no_pages_of_before() {
+    let mount = Mount::new("", Duration::ZERO);
+    let open = |writes: bool| {
+        let (ino, _) = mount.walk("k").unwrap();
+        let mode = Mode {
+            writes,
+            ..Mode::default()
+        };
+        let opened = mount.files.open_files.open(ino, mode);
+        mount.runtime.block_on(opened).unwrap().keeps_pages
+    };
+    mount.store.plant("k", "old");
+    assert!(!open(false) && open(false));
+    mount.store.plant("k", "new");
+    assert!(!open(true), "the pages are of what was replaced");
+    assert!(open(true));
+}
+
+#[test]
 fn faults_of_the_store_are_errors_and_the_next_call_tries_again() {
     let mount = Mount::new("", Duration::ZERO);
     mount.store.plant("k", "content");
