@@ -19,7 +19,7 @@ use crate::draft_reads::DraftReads;
 use crate::draft_state::State;
 use crate::fault::Fault;
 use crate::pieces::Pieces;
-use crate::staging::content::Content;
+use crate::staging::content::{Content, begin_anew};
 use crate::staging::extents::Source;
 use crate::staging::publication::Publication;
 use crate::staging::record::{Note, When};
@@ -353,7 +353,7 @@ pub async fn rebase(draft: &Draft, version: &Arc<Version>) -> Result<Rebased, Fa
     if content.when != when {
         let ways = draft.node.ways();
         state.file.upload.give_up(ways);
-        state.file.content.begin_anew(ways, version, when);
+        begin_anew(&mut state.file.content, ways, version, when);
         state.is_changed = false;
         state.is_in_order = true;
         state.appended_bytes = 0;

@@ -281,14 +281,6 @@ impl Content {
         }
     }
 
-    /// Nothing that lies here is of use any more: all of it is this object.
-    pub fn begin_anew(&mut self, ways: &Ways, version: &Arc<Version>, when: When) {
-        if let Some(log) = self.log.take() {
-            remove(ways, log);
-        }
-        *self = Self::new(&self.stage, Some(version), when);
-    }
-
     /// Lets the staged bytes of a range go, which were sent.
     pub fn drop_sent(&mut self, range: Range) {
         for place in self.places.drop_sent(range) {
@@ -360,6 +352,14 @@ impl Content {
         self.log = Some(new);
         Ok(())
     }
+}
+
+/// Nothing that lies here is of use any more: all of it is this object.
+pub fn begin_anew(content: &mut Content, ways: &Ways, version: &Arc<Version>, when: When) {
+    if let Some(log) = content.log.take() {
+        remove(ways, log);
+    }
+    *content = Content::new(&content.stage, Some(version), when);
 }
 
 fn check_size(before: u64, size: u64) -> Result<(), Fault> {
