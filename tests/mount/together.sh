@@ -148,9 +148,6 @@ else
     check "four hosts read a bucket, and each byte leaves the store once" \
         while_answered none read_together
     check "a host dies half-way, and the others read all" while_answered 3 one_dies
-    # shellcheck source=tests/mount/shared.sh
-    . tests/mount/shared.sh
-    check "two hosts write one file, and both read all of it" write_together
     "$TESTBED" "$bed" down
 fi
 unset FI_WEFT_JOB_KEY

@@ -56,8 +56,6 @@ pub struct Writes {
     pub sending_bytes: u64,
     /// How long after a change attributes are written, unless the store is slow.
     pub attributes_after: Duration,
-    /// Other mounts of the job write the same files, through this one.
-    pub is_shared: bool,
 }
 
 impl Writes {
@@ -74,7 +72,6 @@ impl Writes {
             publish,
             sending_bytes: 128 << 20,
             attributes_after: Self::ATTRIBUTES_AFTER,
-            is_shared: false,
         })
     }
 }

@@ -109,8 +109,7 @@ impl JobStore {
         !self.ttl.is_zero() && last.is_none_or(|at| at.elapsed() > 2 * self.ttl)
     }
 
-    /// This node's programs, or those that it works for, changed names.
-    pub(crate) fn note_change(&self) {
+    fn note_change(&self) {
         *self
             .last_change
             .lock()

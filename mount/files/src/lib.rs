@@ -37,7 +37,6 @@
 //! - [`job`]: bytes from the other nodes; [`job_store`]: names and listings from them; [`owners`]:
 //!   which node fetches what; [`job_messages`]: the messages between them.
 //! - [`locks`]: locks of files that hold across the job; [`lock_calls`]: the calls on them.
-//! - [`shared`]: files that several nodes write at once.
 //!
 //! Errors:
 //! - [`fault`]: why a call fails.
@@ -82,7 +81,6 @@ mod pieces;
 mod reader;
 pub mod renames;
 mod search;
-pub mod shared;
 mod sources;
 pub mod staging;
 mod tiling;
@@ -106,5 +104,4 @@ pub use lock_calls::{LockCall, LockCalls, Locked};
 pub use names::HIDDEN;
 pub use open_files::{Mode, Opened, Place, resize_open, send_ready, write_now};
 pub use renames::hold::Times;
-pub use shared::shared_files::{SharedFiles, SharedOpened};
 pub use sources::Disk;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The calls on locks in a job. Who takes a lock sees what others wrote before under a lock, and
 //! who gives one up publishes first, as NFS does. [`crate::locks`] has the locks.
-//!
-//! Where several nodes write one file ([`crate::shared`]), whoever has it open asks its owner, and
-//! sees every write at once. So locks of such a file publish nothing.
 
 use std::sync::Arc;
 
@@ -16,7 +13,6 @@ use crate::locks::table::{Lock, Span};
 use crate::locks::{Locks, WHOLE};
 use crate::names::Listed;
 use crate::open_files::{OpenFiles, read_all_of};
-use crate::shared::shared_files::REMOTE;
 use crate::version::Version;
 
 /// What a program asks for.
@@ -156,11 +152,7 @@ impl LockCalls {
 
     /// A program has a lock: it must see what others wrote.
     async fn taken(&self, files: &OpenFiles, call: &LockCall) -> Result<Locked, Fault> {
-        let seen = if is_seen_by_all(files, call) {
-            Ok(false)
-        } else {
-            self.see(files, call.ino).await
-        };
+        let seen = self.see(files, call.ino).await;
         if seen.is_err() {
             let holder = self.locks.holder(call.owner);
             let _ = self.locks.release(call.ino, holder, call.span).await;
@@ -203,17 +195,9 @@ impl LockCalls {
     }
 }
 
-/// Whether an open file shows what all nodes wrote, published or not. What the store has may be
-/// older.
-fn is_seen_by_all(files: &OpenFiles, call: &LockCall) -> bool {
-    let is_owners = call.handle & REMOTE != 0 || files.draft(call.ino).is_some();
-    files.core.settings.writes.is_shared && is_owners
-}
-
 /// Publishes what was written to a file, by whomever.
 async fn publish(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
-    let is_shared = files.core.settings.writes.is_shared;
-    let Some(draft) = files.draft(ino).filter(|_| !is_shared) else {
+    let Some(draft) = files.draft(ino) else {
         return Ok(());
     };
     let published = draft.publish().await;

@@ -96,10 +96,6 @@ pub struct Mode {
     pub appends: bool,
     /// O_TRUNC.
     pub truncates: bool,
-    /// O_EXCL, of a file that is made.
-    pub is_new: bool,
-    /// What is read is the content at the moment of opening, whoever writes the file here.
-    pub is_pinned: bool,
     /// The process that opens it; 0 where that is not known.
     pub process: u32,
 }
@@ -282,7 +278,7 @@ impl OpenFiles {
     /// `Stale` where the object is another one since it was opened.
     pub async fn read(&self, handle: u64, offset: u64, size: u64) -> Result<Bytes, Fault> {
         let file = self.open.get(handle)?;
-        if let Some(draft) = self.draft(file.ino).filter(|_| !file.mode.is_pinned) {
+        if let Some(draft) = self.draft(file.ino) {
             return draft.read(&self.pieces, offset, size).await;
         }
         let reader = self.reader(&file)?;
@@ -296,7 +292,7 @@ impl OpenFiles {
     /// The same where nothing must be waited for: the bytes are here, and nobody writes the file.
     pub fn read_now(&self, handle: u64, offset: u64, size: u64) -> Option<Bytes> {
         let file = self.open.get(handle).ok()?;
-        if !file.mode.is_pinned && self.draft(file.ino).is_some() {
+        if self.draft(file.ino).is_some() {
             return None;
         }
         let reader = self.reader(&file).ok()?;
@@ -307,7 +303,7 @@ impl OpenFiles {
     /// file open.
     pub(crate) fn reader(&self, file: &OpenFile) -> Result<Arc<Reader>, Fault> {
         let mut reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_written_here = !file.mode.is_pinned && {
+        let was_written_here = {
             let mut nodes = self.core.nodes();
             let node = nodes.file(file.ino);
             node.is_some_and(|node| {
@@ -439,16 +435,6 @@ pub async fn resize_open(files: &OpenFiles, handle: u64, size: u64) -> Result<()
     let file = files.open.get(handle)?;
     let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
     draft.resize(size).await
-}
-
-/// Closes a file of which others publish what was written.
-pub(crate) async fn close_unpublished(files: &OpenFiles, handle: u64) {
-    let Some(file) = files.open.remove(handle) else {
-        return;
-    };
-    if file.draft.is_some() {
-        files.drafts.release(file.ino, false, true).await;
-    }
 }
 
 /// Writes as [`OpenFiles::write`], without waiting for anything but this host's disk. `None` where
