@@ -10,10 +10,14 @@ locker.py interrupted FILE                    is interrupted by a signal while i
 locker.py who FILE                            who has the file, by F_GETLK
 locker.py count FILE TIMES SIGN GO            opens the file, makes SIGN, waits for file GO, and
                                               adds 1 to the number in the file, under a lock
+locker.py database FILE TIMES [SIGN GO]       opens a database of SQLite, makes SIGN, waits for
+                                              file GO, and adds 1 to the number in it; then prints
+                                              the number, and what SQLite finds in the file
 
 CALL is flock or lockf, KIND is LOCK_EX or LOCK_SH.
 """
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -87,16 +91,39 @@ def who(path):
         print(["read", "write", "none"][kind], start, length, process)
 
 
+def await_all(made, go):
+    sign(made)
+    while not os.path.exists(go):
+        time.sleep(0.01)
+
+
 def count(path, times, made, go):
     with open(path, "r+b", buffering=0) as file:
-        sign(made)
-        while not os.path.exists(go):
-            time.sleep(0.01)
+        await_all(made, go)
         for _ in range(int(times)):
             fcntl.lockf(file, WAIT)
             number = int(os.pread(file.fileno(), 20, 0))
             os.pwrite(file.fileno(), b"%d" % (number + 1), 0)
             fcntl.lockf(file, fcntl.LOCK_UN)
+
+
+def database(path, times, *signs):
+    import sqlite3  # not every Python has it
+    # A transaction that cannot begin yet waits for the locks of others, for a minute at most.
+    connection = sqlite3.connect(path, timeout=60, isolation_level=None)
+    with contextlib.closing(connection) as data:
+        if signs:
+            await_all(*signs)
+        data.execute("CREATE TABLE IF NOT EXISTS counts (number)")
+        for _ in range(int(times)):
+            data.execute("BEGIN IMMEDIATE")
+            number = sum(number for number, in data.execute("SELECT number FROM counts"))
+            data.execute("DELETE FROM counts")
+            data.execute("INSERT INTO counts VALUES (?)", (number + 1,))
+            data.execute("COMMIT")
+        (number,) = data.execute("SELECT sum(number) FROM counts").fetchone()
+        (sound,) = data.execute("PRAGMA integrity_check").fetchone()
+        print(number, sound)
 
 
 CALLS = {
@@ -106,6 +133,7 @@ CALLS = {
     "interrupted": interrupted,
     "who": who,
     "count": count,
+    "database": database,
 }
 
 if __name__ == "__main__":

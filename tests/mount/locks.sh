@@ -115,6 +115,23 @@ lock_counts() {
         wait_for 60 on b1 grep -qx 200 "$work/node1/count"
 }
 
+# SQLite takes ranges of bytes, and looks whether the journal is there, which the names must tell.
+lock_database() {
+    local number writers=()
+    rm -f "$work"/data-*
+    locker 0 database data.db 0 && wait_for 60 has 1 data.db || return 1
+    for number in 0 1; do
+        locker $number database data.db 15 "$work/data-$number" "$work/data-all" &
+        writers+=($!)
+    done
+    # SQLite reads the file's first bytes when it opens it, without a lock: ESTALE if the other host
+    # publishes just then.
+    for number in 0 1; do wait_for 60 test -e "$work/data-$number" || return 1; done
+    touch "$work/data-all"
+    for number in "${writers[@]}"; do wait "$number" || return 1; done
+    for number in 0 1; do [ "$(locker $number database data.db 0)" = "30 ok" ] || return 1; done
+}
+
 # Last: one of the mounts is gone then. A key that the other one keeps is free again; the locks of
 # one that the dead one kept are refused.
 lock_daemon_killed() {
@@ -140,6 +157,24 @@ is_decided() {
     [ $decided = 0 ] || [[ $said = ENOLCK* ]]
 }
 
+# With a mount of its own: the kernel keeps the locks, and nothing is asked or published for them.
+lock_alone() {
+    local holder
+    mount_bucket && printf 0 >"$mnt/alone" && rm -f "$work/held" || return 1
+    python3 "$LOCKER" hold "$mnt/alone" flock LOCK_EX "$work/held" &
+    holder=$!
+    wait_for 60 test -e "$work/held"
+    python3 "$LOCKER" try "$mnt/alone" flock LOCK_SH
+    local ended=$?
+    kill -9 "$holder"
+    wait "$holder" 2>/dev/null
+    [ $ended = 7 ] && python3 "$LOCKER" try "$mnt/alone" flock LOCK_EX && forget || return 1
+    touch "$work/go"
+    python3 "$LOCKER" count "$mnt/alone" 50 "$work/held" "$work/go" &&
+        [ "$(cat "$mnt/alone")" = 50 ] && asked 'get("PutObject") == 1 and get("HeadObject") <= 3'
+}
+
+check "locks of one host, without a job" lock_alone
 if ! reason=$("$TESTBED" check); then
     skip "locks between two hosts" "$reason"
 else
@@ -154,6 +189,11 @@ else
     check "a program waits for a lock of another host, whose holder is killed" lock_waits
     check "a signal ends the wait for a lock" lock_interrupted
     check "four programs on two hosts count under a lock, and lose nothing" lock_counts
+    if python3 -c 'import sqlite3' 2>/dev/null; then
+        check "SQLite on two hosts writes one database" lock_database
+    else
+        skip "SQLite on two hosts writes one database" "python3 has no sqlite3"
+    fi
     check "a mount is killed: its locks are free, or refused where it kept them" \
         lock_daemon_killed
     on a0 umount "$work/node0"
