@@ -118,7 +118,7 @@ impl LockCalls {
     /// # Errors
     /// Those of publishing.
     pub async fn flushed(&self, files: &OpenFiles, ino: u64, owner: u64) -> Result<(), Fault> {
-        if !self.locks.has(ino, owner) {
+        if !self.locks.has(ino, owner, WHOLE) {
             return Ok(());
         }
         let published = publish(files, ino).await;
@@ -130,16 +130,13 @@ impl LockCalls {
 
     /// Nobody has an open file any more: the locks that were taken by it go.
     pub async fn released(&self, ino: u64, handle: u64) {
-        for owner in self.locks.closed(handle) {
-            let holder = self.locks.holder(owner);
-            let _ = self.locks.release(ino, holder, WHOLE).await;
-        }
+        self.locks.closed(ino, handle).await;
     }
 
     async fn give_up(&self, files: &OpenFiles, call: &LockCall) -> Result<Locked, Fault> {
         let nothing = Locked { drops_pages: false };
         self.locks.check(call.handle)?;
-        if !self.locks.has(call.ino, call.owner) {
+        if !self.locks.has(call.ino, call.owner, WHOLE) {
             return Ok(nothing);
         }
         let published = publish(files, call.ino).await;

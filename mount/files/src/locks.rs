@@ -9,21 +9,23 @@ pub mod messages;
 pub mod seat;
 pub mod table;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::fault::{Fault, Reason};
 use crate::job::{FOLLOWS, Neighbours};
 use crate::locks::keeper::{Grant, Keeper};
 use crate::locks::messages::{About, Notice, Reply, Request, Session, Wish};
-use crate::locks::seat::{Asked, Place, Seat};
+use crate::locks::seat::{Asked, Granted, Place, Seat};
 use crate::locks::table::{Holder, Lock, Span};
 use crate::owners;
+use crate::turns::Turns;
 
 /// Specified (4.4): a node that is not heard of for so long loses its locks.
 pub const LEASE: Duration = Duration::from_secs(10);
@@ -41,6 +43,9 @@ pub struct Locks {
     runtime: Handle,
     seat: Seat,
     keeper: Keeper,
+    /// One question at a time that changes what programs hold of a file, until its answer is known
+    /// here: the keeper does not know their order.
+    turns: Turns,
     began: Instant,
     lease: Duration,
     /// Set once no lock can be held that an earlier mount at this place kept.
@@ -55,6 +60,7 @@ impl Locks {
         let locks = Arc::new(Self {
             seat: Seat::new(own, lease),
             keeper: Keeper::new(own as u64, lease),
+            turns: Turns::default(),
             neighbours,
             runtime,
             began: Instant::now(),
@@ -94,15 +100,25 @@ impl Locks {
         Ok(())
     }
 
-    /// Whether a holder has locks of a file.
-    pub fn has(&self, ino: u64, owner: u64) -> bool {
-        self.seat.has(ino, self.holder(owner))
+    /// Whether a holder has locks of some bytes of a file.
+    pub fn has(&self, ino: u64, owner: u64, span: Span) -> bool {
+        self.seat.has(ino, self.holder(owner), span)
     }
 
-    /// An open file is closed; who took locks by it.
-    pub fn closed(&self, handle: u64) -> Vec<u64> {
-        let closed = self.seat.closed(handle);
-        closed.map_or(Vec::new(), |(_, owners)| owners.into_iter().collect())
+    /// Whether an open file was the last one by which somebody took a lock that it still has.
+    pub fn has_by(&self, ino: u64, handle: u64) -> bool {
+        !self.seat.taken_by(ino, handle).is_empty()
+    }
+
+    /// An open file is closed: what was taken by it last is given up. Its holders may have taken
+    /// other locks since by other open files; those stay.
+    pub async fn closed(self: &Arc<Self>, ino: u64, handle: u64) {
+        let turn = self.turns.take(ino).await;
+        for lock in self.seat.taken_by(ino, handle) {
+            let _ = self.release_in_turn(ino, lock.holder, lock.span).await;
+        }
+        self.seat.closed(handle);
+        drop(turn);
     }
 
     /// What is in the way of a lock, if anything is.
@@ -124,6 +140,7 @@ impl Locks {
     /// `Taken`; `NoLocks` where the node that keeps the locks does not answer.
     pub async fn take(self: &Arc<Self>, key: String, asked: &Asked) -> Result<(), Fault> {
         let using = self.using(asked.ino, key);
+        let _turn = self.turns.take(asked.ino).await;
         let place = &using.place;
         match self.ask(place, Wish::Take, asked.lock).await {
             Some((_, Reply::Taken(_))) => Err(Reason::Taken.into()),
@@ -144,11 +161,56 @@ impl Locks {
     ) -> Result<(), Fault> {
         let using = self.using(asked.ino, key);
         let place = &using.place;
+        let mut interrupted = pin!(interrupted);
+        let mut is_interrupted = false;
+        loop {
+            let Some(mut waiter) = self.begin_to_wait(place, asked).await? else {
+                return Ok(());
+            };
+            let mut granted = None;
+            if !is_interrupted {
+                tokio::select! {
+                    heard = &mut waiter.granted => granted = Some(heard),
+                    () = &mut interrupted => is_interrupted = true,
+                }
+            }
+            if granted.is_none() {
+                let (session, wish) = (waiter.session, Wish::Cancel);
+                let wanted = Wanted {
+                    wish,
+                    ..waiter.wanted
+                };
+                let cancelled = self.ask_in(place, session, wanted).await;
+                if cancelled == Some(Reply::Done) {
+                    self.seat.forget(wanted.ticket);
+                    return Err(Reason::Interrupted.into());
+                }
+                // It has the lock by now, and hears so, or that the session is over.
+            }
+            let granted = match granted {
+                Some(granted) => granted,
+                None => waiter.granted.await,
+            };
+            match granted {
+                Ok(Granted::Held) => return Ok(()),
+                Ok(Granted::Again) => {}
+                Ok(Granted::Over) | Err(_) => return Err(no_locks(place)),
+            }
+        }
+    }
+
+    /// Asks for a lock; nothing where it is held at once.
+    async fn begin_to_wait(
+        self: &Arc<Self>,
+        place: &Place,
+        asked: &Asked,
+    ) -> Result<Option<Waiter>, Fault> {
+        let _turn = self.turns.take(asked.ino).await;
         let Some(session) = self.session(place).await else {
             return Err(no_locks(place));
         };
         let keeper = place.keeper;
-        let (ticket, mut granted) = self.seat.expect(keeper, session.number, *asked);
+        let (ticket, granted) = self.seat.expect(keeper, session.number, *asked);
         let wanted = Wanted {
             wish: Wish::Wait,
             lock: asked.lock,
@@ -159,26 +221,13 @@ impl Locks {
             self.seat.forget(ticket);
         }
         match reply {
-            Some(Reply::Waits) => {}
-            Some(Reply::Done) if self.seat.holds(keeper, session.number, asked) => return Ok(()),
-            Some(Reply::Deadlock) => return Err(Reason::Deadlock.into()),
-            _ => return Err(no_locks(place)),
-        }
-        let granted = tokio::select! {
-            granted = &mut granted => granted,
-            () = interrupted => {
-                let wish = Wish::Cancel;
-                let cancelled = self.ask_in(place, session, Wanted { wish, ..wanted }).await;
-                if cancelled == Some(Reply::Done) {
-                    self.seat.forget(ticket);
-                    return Err(Reason::Interrupted.into());
-                }
-                // It has the lock by now, and hears so, or that the session is over.
-                granted.await
-            }
-        };
-        match granted {
-            Ok(true) => Ok(()),
+            Some(Reply::Waits) => Ok(Some(Waiter {
+                session,
+                wanted,
+                granted,
+            })),
+            Some(Reply::Done) if self.seat.holds(keeper, session.number, asked) => Ok(None),
+            Some(Reply::Deadlock) => Err(Reason::Deadlock.into()),
             _ => Err(no_locks(place)),
         }
     }
@@ -193,11 +242,24 @@ impl Locks {
         holder: Holder,
         span: Span,
     ) -> Result<(), Fault> {
-        if !self.seat.has(ino, holder) {
+        let _turn = self.turns.take(ino).await;
+        self.release_in_turn(ino, holder, span).await
+    }
+
+    async fn release_in_turn(
+        self: &Arc<Self>,
+        ino: u64,
+        holder: Holder,
+        span: Span,
+    ) -> Result<(), Fault> {
+        let Some(place) = self.seat.begin_release(ino, holder, span) else {
             return Ok(());
-        }
-        // Who holds something has a place already.
-        let using = self.using(ino, String::new());
+        };
+        let using = Using {
+            locks: Arc::clone(self),
+            ino,
+            place,
+        };
         let lock = Lock {
             holder,
             span,
@@ -392,6 +454,13 @@ impl Drop for Using {
     fn drop(&mut self) {
         self.locks.seat.end(self.ino);
     }
+}
+
+/// One who waits.
+struct Waiter {
+    session: Session,
+    wanted: Wanted,
+    granted: oneshot::Receiver<Granted>,
 }
 
 /// What a keeper is asked for.

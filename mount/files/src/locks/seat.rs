@@ -22,7 +22,8 @@ struct File {
     /// The key when the first of these locks was asked for: it stays so under a new name.
     key: String,
     keeper: usize,
-    mine: Table,
+    /// By the open file that took a lock last. Of each holder no byte is in two of them.
+    mine: HashMap<u64, Table>,
     /// Calls that are under way.
     users: usize,
 }
@@ -40,7 +41,20 @@ struct Expected {
     asked: Asked,
     keeper: usize,
     session: u64,
-    granted: oneshot::Sender<bool>,
+    /// Its holder gave up some of these bytes meanwhile.
+    is_disturbed: bool,
+    granted: oneshot::Sender<Granted>,
+}
+
+/// What one who waits hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Granted {
+    /// It has the lock.
+    Held,
+    /// Nobody knows whether its holder gave it up again: the keeper must be asked once more.
+    Again,
+    /// The session is over.
+    Over,
 }
 
 /// Which lock a program asks for.
@@ -65,10 +79,11 @@ pub struct Place {
 
 #[derive(Debug, Default)]
 struct State {
+    own: usize,
     files: HashMap<u64, File>,
     sessions: HashMap<usize, Open>,
     waiting: HashMap<u64, Expected>,
-    /// By open file: the node, and who took locks by it.
+    /// By open file: the node, and who took locks by it and still has some.
     handles: HashMap<u64, (u64, BTreeSet<u64>)>,
     /// Open files whose locks were lost.
     lost: HashSet<u64>,
@@ -89,6 +104,7 @@ impl Seat {
     pub fn new(own: usize, lease: Duration) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let state = State {
+            own,
             // Greater than those of a mount that ran here before.
             last_session: since.unwrap_or_default().as_nanos() as u64,
             ..State::default()
@@ -110,7 +126,7 @@ impl Seat {
         let file = state.files.entry(ino).or_insert_with(|| File {
             key: place.key,
             keeper: place.keeper,
-            mine: Table::default(),
+            mine: HashMap::new(),
             users: 0,
         });
         file.users += 1;
@@ -120,7 +136,24 @@ impl Seat {
         }
     }
 
-    /// It ends.
+    /// A holder gives up a range: a call begins, if the holder has locks of the file.
+    pub fn begin_release(&self, ino: u64, holder: Holder, span: Span) -> Option<Place> {
+        let mut state = self.state();
+        let file = state.files.get_mut(&ino).filter(|file| file.has(holder))?;
+        file.users += 1;
+        let place = Place {
+            key: file.key.clone(),
+            keeper: file.keeper,
+        };
+        for expected in state.waiting.values_mut() {
+            let lock = &expected.asked.lock;
+            let is_of_holder = expected.asked.ino == ino && lock.holder == holder;
+            expected.is_disturbed |= is_of_holder && lock.span.meets(span);
+        }
+        Some(place)
+    }
+
+    /// A call ends.
     pub fn end(&self, ino: u64) {
         let mut state = self.state();
         if let Some(file) = state.files.get_mut(&ino) {
@@ -190,13 +223,13 @@ impl Seat {
         self.state().holds(keeper, session, asked)
     }
 
-    /// Somebody will wait; its number, and what tells that it has the lock, or never will.
+    /// Somebody will wait; its number, and what tells how that ends.
     pub fn expect(
         &self,
         keeper: usize,
         session: u64,
         asked: Asked,
-    ) -> (u64, oneshot::Receiver<bool>) {
+    ) -> (u64, oneshot::Receiver<Granted>) {
         let (granted, hears) = oneshot::channel();
         let mut state = self.state();
         state.last_ticket += 1;
@@ -205,6 +238,7 @@ impl Seat {
             asked,
             keeper,
             session,
+            is_disturbed: false,
             granted,
         };
         state.waiting.insert(ticket, expected);
@@ -216,37 +250,61 @@ impl Seat {
         self.state().waiting.remove(&ticket);
     }
 
-    /// A keeper says that somebody who waited has the lock. False where nobody waits.
+    /// A keeper says that somebody who waited has the lock. False where nobody waits: the keeper
+    /// then takes all locks of the session, so it is over here, too.
     pub fn granted(&self, session: u64, ticket: u64) -> bool {
         let mut state = self.state();
-        let Some(expected) = state.waiting.remove(&ticket) else {
-            return false;
-        };
-        let holds =
-            expected.session == session && state.holds(expected.keeper, session, &expected.asked);
-        let hears = expected.granted.send(holds).is_ok();
-        holds && hears
+        let hears = state.granted(session, ticket);
+        let ended = state.sessions.iter();
+        let ended = ended.filter(|(_, open)| !hears && open.number == session);
+        if let Some(keeper) = ended.map(|(keeper, _)| *keeper).next() {
+            state.end_session(keeper);
+        }
+        hears
     }
 
     /// A program gave up a range.
     pub fn released(&self, ino: u64, holder: Holder, span: Span) {
-        if let Some(file) = self.state().files.get_mut(&ino) {
-            let _ = file.mine.release(holder, span);
+        let mut state = self.state();
+        let State { files, handles, .. } = &mut *state;
+        let Some(file) = files.get_mut(&ino) else {
+            return;
+        };
+        file.cut(holder, span);
+        if !file.has(holder) {
+            handles.retain(|_, (of, owners)| {
+                let is_last = *of == ino && owners.remove(&holder.owner) && owners.is_empty();
+                !is_last
+            });
         }
     }
 
-    /// Whether a holder has locks of a file.
-    pub fn has(&self, ino: u64, holder: Holder) -> bool {
+    /// Whether a holder has locks of some bytes of a file.
+    pub fn has(&self, ino: u64, holder: Holder, span: Span) -> bool {
         let state = self.state();
-        let file = state.files.get(&ino);
-        file.is_some_and(|file| file.mine.has(holder))
+        let locks = state.files.get(&ino).into_iter().flat_map(File::locks);
+        let mut own = locks.filter(|lock| lock.holder == holder);
+        own.any(|lock| lock.span.meets(span))
     }
 
-    /// An open file is closed: its node, and who took locks by it.
-    pub fn closed(&self, handle: u64) -> Option<(u64, BTreeSet<u64>)> {
+    /// The locks that were taken last by an open file.
+    pub fn taken_by(&self, ino: u64, handle: u64) -> Vec<Lock> {
+        let state = self.state();
+        let file = state.files.get(&ino);
+        let table = file.and_then(|file| file.mine.get(&handle));
+        table.map_or(Vec::new(), |table| table.held().to_vec())
+    }
+
+    /// The locks that were taken by an open file are taken for lost.
+    pub fn lose(&self, handle: u64) {
+        self.state().lost.insert(handle);
+    }
+
+    /// An open file is closed.
+    pub fn closed(&self, handle: u64) {
         let mut state = self.state();
         state.lost.remove(&handle);
-        state.handles.remove(&handle)
+        state.handles.remove(&handle);
     }
 
     /// Whether locks that were taken by an open file are lost.
@@ -283,18 +341,62 @@ impl Seat {
     }
 }
 
+impl File {
+    fn locks(&self) -> impl Iterator<Item = &Lock> {
+        self.mine.values().flat_map(Table::held)
+    }
+
+    fn has(&self, holder: Holder) -> bool {
+        self.mine.values().any(|table| table.has(holder))
+    }
+
+    fn cut(&mut self, holder: Holder, span: Span) {
+        self.mine.retain(|_, table| {
+            let _ = table.release(holder, span);
+            !table.is_empty()
+        });
+    }
+}
+
 impl State {
+    /// Whether a session lasts still.
+    fn lasts(&self, keeper: usize, session: u64) -> bool {
+        let now = Instant::now();
+        let lasts = |open: &Open| {
+            let until = open.valid_until;
+            open.number == session && (keeper == self.own || until.is_none_or(|until| now <= until))
+        };
+        self.sessions.get(&keeper).is_some_and(lasts)
+    }
+
+    fn granted(&mut self, session: u64, ticket: u64) -> bool {
+        let Some(expected) = self.waiting.remove(&ticket) else {
+            return false;
+        };
+        let keeper = expected.keeper;
+        let granted = if expected.session != session || !self.lasts(keeper, session) {
+            Granted::Over
+        } else if expected.is_disturbed {
+            Granted::Again
+        } else if self.holds(keeper, session, &expected.asked) {
+            Granted::Held
+        } else {
+            Granted::Over
+        };
+        let hears = expected.granted.send(granted).is_ok();
+        hears && granted != Granted::Over
+    }
+
     fn holds(&mut self, keeper: usize, session: u64, asked: &Asked) -> bool {
-        let is_this = |open: &Open| open.number == session;
-        if !self.sessions.get(&keeper).is_some_and(is_this) {
+        if !self.lasts(keeper, session) {
             return false;
         }
         let Some(file) = self.files.get_mut(&asked.ino) else {
             return false;
         };
         // Nothing of this node is in the way: the keeper has looked.
-        let _ = file.mine.release(asked.lock.holder, asked.lock.span);
-        let _ = file.mine.take(asked.lock);
+        file.cut(asked.lock.holder, asked.lock.span);
+        let _ = file.mine.entry(asked.handle).or_default().take(asked.lock);
         let new = || (asked.ino, BTreeSet::new());
         let (_, owners) = self.handles.entry(asked.handle).or_insert_with(new);
         owners.insert(asked.lock.holder.owner);
@@ -310,8 +412,8 @@ impl State {
         for (ino, file) in kept {
             let mine = std::mem::take(&mut file.mine);
             for (handle, (of, owners)) in &self.handles {
-                let is_lost = |lock: &Lock| owners.contains(&lock.holder.owner);
-                if of == ino && mine.held().iter().any(is_lost) {
+                let mut held = mine.values().flat_map(Table::held);
+                if of == ino && held.any(|lock| owners.contains(&lock.holder.owner)) {
                     self.lost.insert(*handle);
                 }
             }
@@ -321,7 +423,7 @@ impl State {
         let waiting = std::mem::take(&mut self.waiting);
         for (ticket, expected) in waiting {
             if expected.keeper == keeper {
-                let _ = expected.granted.send(false);
+                let _ = expected.granted.send(Granted::Over);
             } else {
                 self.waiting.insert(ticket, expected);
             }

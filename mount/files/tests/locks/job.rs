@@ -3,7 +3,7 @@
 //! moves.
 
 use std::future::pending;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ const INO: u64 = 5;
 struct Net {
     nodes: Mutex<Vec<Arc<Locks>>>,
     is_cut: [AtomicBool; NODES],
+    /// Messages are under way for some time, and overtake each other.
+    is_slow: AtomicBool,
+    asked: AtomicU64,
 }
 
 struct Seen {
@@ -51,7 +54,10 @@ impl Neighbours for Seen {
             let nodes = self.net.nodes.lock().unwrap();
             nodes.get(node).cloned().ok_or("not there yet")?
         };
-        Ok(locks.answer(about).await.concat().into())
+        self.net.pass().await;
+        let answer = locks.answer(about).await.concat().into();
+        self.net.pass().await;
+        Ok(answer)
     }
 }
 
@@ -73,6 +79,13 @@ fn begin(net: &Arc<Net>, own: usize) -> Arc<Locks> {
 }
 
 impl Net {
+    async fn pass(&self) {
+        if self.is_slow.load(Ordering::Relaxed) {
+            let number = self.asked.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(number * 7 % 11)).await;
+        }
+    }
+
     fn node(&self, node: usize) -> Arc<Locks> {
         Arc::clone(&self.nodes.lock().unwrap()[node])
     }
@@ -104,6 +117,11 @@ fn asked(locks: &Locks, owner: u64, span: Span, is_exclusive: bool) -> Asked {
             process: 1,
         },
     }
+}
+
+/// By an open file.
+fn by(handle: u64, asked: Asked) -> Asked {
+    Asked { handle, ..asked }
 }
 
 async fn take(locks: &Arc<Locks>, key: &str, owner: u64, is_exclusive: bool) -> Option<Reason> {
@@ -209,4 +227,105 @@ async fn holder_that_begins_anew_has_nothing_of_before() {
     net.nodes.lock().unwrap()[1] = Arc::clone(&new);
     assert_eq!(take(&net.node(2), &key, 1, true).await, Some(Reason::Taken));
     assert_eq!(take(&new, &key, 2, true).await, None);
+}
+
+/// Opens the file, takes the lock, and closes the file, as often as said. The kernel tells of the
+/// open file's end later than of all else, and waits for no answer.
+async fn open_and_close(locks: Arc<Locks>, program: u64, inside: Arc<AtomicU64>, is_flock: bool) {
+    let mut ends = Vec::new();
+    for round in 0..50 {
+        let handle = program * 1000 + round;
+        let asked = by(handle, asked(&locks, program, WHOLE, true));
+        locks.wait("k".to_owned(), &asked, pending()).await.unwrap();
+        assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "two are inside");
+        tokio::time::sleep(Duration::from_millis(round % 3)).await;
+        assert_eq!(locks.check(handle), Ok(()));
+        assert_eq!(inside.fetch_sub(1, Ordering::Relaxed), 1);
+        if !is_flock {
+            release(&locks, program).await;
+        }
+        let closed = Arc::clone(&locks);
+        let delay = Duration::from_millis(round * 5 % 13);
+        ends.push(tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            closed.closed(INO, handle).await;
+        }));
+    }
+    for end in ends {
+        end.await.unwrap();
+    }
+}
+
+/// Two programs on each of two nodes; with flock(2) the kernel gives a new open file the number
+/// that one had which it just closed.
+#[tokio::test(start_paused = true)]
+async fn end_of_an_open_file_gives_up_no_lock_that_was_taken_by_a_later_one() {
+    for is_flock in [false, true] {
+        let net = net();
+        net.is_slow.store(true, Ordering::Relaxed);
+        let inside = Arc::new(AtomicU64::new(0));
+        let mut programs = Vec::new();
+        for (node, program) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+            let inside = Arc::clone(&inside);
+            let run = open_and_close(net.node(node), program, inside, is_flock);
+            programs.push(tokio::spawn(run));
+        }
+        for program in programs {
+            program.await.unwrap();
+        }
+        assert_eq!(take(&net.node(0), "k", 9, true).await, None);
+    }
+}
+
+/// A child has the first open file still when its parent has closed it, and ends.
+#[tokio::test(start_paused = true)]
+async fn child_that_ends_gives_up_nothing_of_its_parent() {
+    let net = net();
+    let (one, other) = (net.node(1), net.node(2));
+    let wanted = asked(&one, 1, WHOLE, true);
+    one.take("k".to_owned(), &by(10, wanted)).await.unwrap();
+    release(&one, 1).await;
+    one.take("k".to_owned(), &by(11, wanted)).await.unwrap();
+    one.closed(INO, 10).await;
+    assert_eq!(take(&other, "k", 1, true).await, Some(Reason::Taken));
+    one.closed(INO, 11).await;
+    assert_eq!(take(&other, "k", 1, true).await, None);
+}
+
+/// One thread gives up what another thread of its process waits for: whatever comes first, this
+/// node and the keeper know the same in the end.
+#[tokio::test(start_paused = true)]
+async fn node_and_keeper_agree_on_who_has_a_lock_when_giving_up_meets_taking() {
+    let net = net();
+    net.is_slow.store(true, Ordering::Relaxed);
+    let (one, other) = (net.node(1), net.node(2));
+    let half = |first| Span {
+        first,
+        last: first + 4,
+    };
+    for delay in 0..40 {
+        assert_eq!(take(&other, "k", 1, true).await, None);
+        let first = asked(&one, 1, half(100), true);
+        let _ = other.release(INO, other.holder(1), half(100)).await;
+        one.take("k".to_owned(), &first).await.unwrap();
+        let waits = {
+            let one = Arc::clone(&one);
+            let wanted = asked(&one, 1, half(0), true);
+            tokio::spawn(async move { one.wait("k".to_owned(), &wanted, pending()).await })
+        };
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        let frees = {
+            let other = Arc::clone(&other);
+            tokio::spawn(async move { release(&other, 1).await })
+        };
+        tokio::time::sleep(Duration::from_millis(delay)).await;
+        release(&one, 1).await;
+        frees.await.unwrap();
+        waits.await.unwrap().unwrap();
+        let has = one.has(INO, 1, half(0));
+        let is_taken = take(&other, "k", 1, true).await == Some(Reason::Taken);
+        assert_eq!(has, is_taken, "after {delay} ms");
+        release(&one, 1).await;
+        release(&other, 1).await;
+    }
 }
