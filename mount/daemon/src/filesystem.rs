@@ -308,10 +308,15 @@ impl Filesystem for BucketFilesystem {
         let process = process_of(request.pid());
         let writers = Arc::clone(&self.writers);
         self.run(async move |files, _| {
-            let mut flushed = files.open_files.flush(handle.0, process).await;
+            // What was written under a lock that is lost is not for others.
+            let mut flushed = locking::check(&files, handle.0);
+            let is_locked = flushed.is_ok();
+            if is_locked {
+                flushed = files.open_files.flush(handle.0, process).await;
+            }
             if let Some(calls) = &files.lock_calls {
-                let open_files = &files.open_files;
-                let given_up = calls.flushed(open_files, ino.0, lock_owner.0).await;
+                let (open_files, owner) = (&files.open_files, lock_owner.0);
+                let given_up = calls.flushed(open_files, ino.0, owner, is_locked).await;
                 flushed = flushed.and(given_up).and(locking::check(&files, handle.0));
             }
             writers.called(handle.0, &flushed);
@@ -328,10 +333,14 @@ impl Filesystem for BucketFilesystem {
         reply: ReplyEmpty,
     ) {
         self.run(async move |files, _| {
-            let published = files.open_files.publish(handle.0).await;
-            let synced = files.attribute_calls.sync(ino.0).await;
+            let mut synced = locking::check(&files, handle.0);
+            if synced.is_ok() {
+                let published = files.open_files.publish(handle.0).await;
+                let attributes = files.attribute_calls.sync(ino.0).await;
+                synced = published.and(attributes);
+            }
             let is_locked = locking::check(&files, handle.0);
-            done(reply, "fsync", published.and(synced).and(is_locked));
+            done(reply, "fsync", synced.and(is_locked));
         });
     }
 
@@ -623,7 +632,7 @@ impl Filesystem for BucketFilesystem {
         self.run(async move |files, _| {
             let closed = files.open_files.close(handle.0).await;
             if let Some(calls) = &files.lock_calls {
-                calls.released(ino.0, handle.0).await;
+                calls.released(&files.open_files, ino.0, handle.0).await;
             }
             writers.closed(handle.0, &closed);
             done(reply, "close", closed);

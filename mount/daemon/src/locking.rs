@@ -88,10 +88,11 @@ impl Locking {
                 calls.set(&files.open_files, &lock).await
             };
             match done {
-                Ok(Locked { drops_pages }) => {
+                Ok(Locked { drops_pages, turn }) => {
                     if drops_pages {
                         this.drop_pages(lock.ino).await;
                     }
+                    drop(turn);
                     reply.ok();
                 }
                 Err(fault) => reply.error(errno("lock", &fault)),

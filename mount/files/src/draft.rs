@@ -333,23 +333,38 @@ impl Draft {
 pub enum Rebased {
     /// It is what the object is.
     Clean,
-    /// It has something that was not published: publishing says whether that may be.
+    /// It has something that was not published, and may be.
     Changed,
+    /// It has something that was not published, and the object is another one now.
+    Conflicts,
+    /// Something newer is known of the object.
+    Outdated,
 }
 
-/// Makes a draft of which all is published what the object is now.
+/// Makes a draft of which all is published what the object is now. `is_newest` says whether that
+/// is so still; nothing is published while it is asked.
 ///
 /// # Errors
 /// What was wrong with it before.
-pub async fn rebase(draft: &Draft, version: &Arc<Version>) -> Result<Rebased, Fault> {
+pub async fn rebase(
+    draft: &Draft,
+    version: &Arc<Version>,
+    is_newest: impl Fn() -> bool,
+) -> Result<Rebased, Fault> {
     let mut state = draft.state().await?;
     let content = &state.file.content;
     // Made here by open(2) when another node had made it, but not yet published it.
     let is_fresh = content.when == When::Absent && !state.is_written && content.size() == 0;
-    if state.is_unlinked || (state.is_changed && !is_fresh) {
+    let when = When::Match(version.etag.as_str().to_owned());
+    if state.is_unlinked || (state.is_changed && !is_fresh && content.when == when) {
         return Ok(Rebased::Changed);
     }
-    let when = When::Match(version.etag.as_str().to_owned());
+    if !is_newest() {
+        return Ok(Rebased::Outdated);
+    }
+    if state.is_changed && !is_fresh {
+        return Ok(Rebased::Conflicts);
+    }
     if content.when != when {
         let ways = draft.node.ways();
         state.file.upload.give_up(ways);

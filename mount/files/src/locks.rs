@@ -100,6 +100,11 @@ impl Locks {
         Ok(())
     }
 
+    /// The locks that were taken by an open file are taken for lost.
+    pub fn lose(&self, handle: u64) {
+        self.seat.lose(handle);
+    }
+
     /// Whether a holder has locks of some bytes of a file.
     pub fn has(&self, ino: u64, owner: u64, span: Span) -> bool {
         self.seat.has(ino, self.holder(owner), span)
@@ -390,20 +395,24 @@ impl Locks {
         }
     }
 
-    /// Tells those who waited that they have a lock. A node that does not hear of it is gone.
+    /// Tells those who waited that they have a lock. A node that does not know of this any more
+    /// knows of no locks of its session; one that is not reached may.
     fn deliver(self: &Arc<Self>, grants: Vec<Grant>) {
         for grant in grants {
             let locks = Arc::clone(self);
             self.runtime.spawn(async move {
-                if !locks.hears(grant).await {
-                    let more = locks.keeper.drop_node(grant.node, grant.session);
-                    locks.deliver(more);
+                let Grant { node, session, .. } = grant;
+                match locks.hears(grant).await {
+                    Some(true) => {}
+                    Some(false) => locks.deliver(locks.keeper.drop_node(node, session)),
+                    None => locks.keeper.end_session(node, session),
                 }
             });
         }
     }
 
-    async fn hears(&self, grant: Grant) -> bool {
+    /// What a node says of a lock; nothing if it does not answer.
+    async fn hears(&self, grant: Grant) -> Option<bool> {
         let Grant {
             node,
             session,
@@ -411,14 +420,15 @@ impl Locks {
         } = grant;
         let node = node as usize;
         if node == self.neighbours.own() {
-            return self.seat.granted(session, ticket);
+            return Some(self.seat.granted(session, ticket));
         }
         if node >= self.neighbours.node_count() {
-            return false;
+            return Some(false);
         }
         let notice = Notice::Granted { session, ticket };
         let answer = self.neighbours.ask(node, notice.write()).await;
-        answer.is_ok_and(|answer| answer[..] == [FOLLOWS, 1])
+        let answer = answer.ok()?;
+        (answer.first() == Some(&FOLLOWS)).then_some(answer[..] == [FOLLOWS, 1])
     }
 
     /// Has the keepers of this node's locks count it as alive, and drops nodes that are silent.

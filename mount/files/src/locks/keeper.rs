@@ -28,7 +28,10 @@ pub struct Grant {
 struct Met {
     session: u64,
     heard: Instant,
+    /// It must begin a new session.
     is_over: bool,
+    /// It may hold locks, or believe that it does.
+    has_locks: bool,
 }
 
 #[derive(Debug, Default)]
@@ -82,10 +85,23 @@ impl Keeper {
     pub fn drop_node(&self, node: u64, session: u64) -> Vec<Grant> {
         let mut state = self.state();
         match state.nodes.get_mut(&node) {
-            Some(met) if met.session == session && !met.is_over => met.is_over = true,
+            Some(met) if met.session == session && met.has_locks => {
+                met.is_over = true;
+                met.has_locks = false;
+            }
             _ => return Vec::new(),
         }
         state.drop_node(node)
+    }
+
+    /// A node was not reached: its session is over, but it may not know that yet, and keeps its
+    /// locks until it must.
+    pub fn end_session(&self, node: u64, session: u64) {
+        let mut state = self.state();
+        let met = state.nodes.get_mut(&node);
+        if let Some(met) = met.filter(|met| met.session == session) {
+            met.is_over = true;
+        }
     }
 
     /// Nodes that were not heard of for too long are gone.
@@ -93,12 +109,13 @@ impl Keeper {
         // They count from when they asked; a tenth more is for clocks of different pace.
         let limit = self.lease + self.lease / 10;
         let mut state = self.state();
-        let is_silent = |met: &Met| !met.is_over && met.heard + limit < now;
+        let is_silent = |met: &Met| met.has_locks && met.heard + limit < now;
         let silent = state.nodes.iter_mut();
         let silent = silent.filter(|(node, met)| **node != self.own && is_silent(met));
         let mut gone = Vec::new();
         for (node, met) in silent {
             met.is_over = true;
+            met.has_locks = false;
             gone.push(*node);
         }
         let mut grants = Vec::new();
@@ -116,10 +133,13 @@ impl State {
             session: session.number,
             heard: now,
             is_over: false,
+            has_locks: true,
         };
         match self.nodes.get_mut(&session.node) {
             Some(met) if met.session == session.number => {
-                met.heard = now;
+                if !met.is_over {
+                    met.heard = now;
+                }
                 !met.is_over
             }
             Some(met) if met.session < session.number && session.is_new => {

@@ -329,3 +329,31 @@ async fn node_and_keeper_agree_on_who_has_a_lock_when_giving_up_meets_taking() {
         release(&other, 1).await;
     }
 }
+
+/// Node 1 holds a lock and waits for another; it is cut off when that is free.
+#[tokio::test(start_paused = true)]
+async fn node_that_cannot_be_told_of_a_lock_keeps_the_others_until_it_knows_that_they_are_lost() {
+    let net = net();
+    let key = net.key().await;
+    let (one, other) = (net.node(1), net.node(2));
+    let half = |first| Span {
+        first,
+        last: first + 4,
+    };
+    let mine = by(10, asked(&one, 1, half(0), true));
+    one.take(key.clone(), &mine).await.unwrap();
+    let theirs = asked(&other, 1, half(100), true);
+    other.take(key.clone(), &theirs).await.unwrap();
+    let waits = {
+        let (one, key) = (Arc::clone(&one), key.clone());
+        let wanted = by(10, asked(&one, 1, half(100), true));
+        tokio::spawn(async move { one.wait(key, &wanted, pending()).await })
+    };
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    net.is_cut[1].store(true, Ordering::Relaxed);
+    release(&other, 1).await;
+    let wanted = asked(&other, 2, half(0), true);
+    other.wait(key.clone(), &wanted, pending()).await.unwrap();
+    assert_eq!(one.check(10).unwrap_err().reason, Reason::Broken);
+    assert_eq!(waits.await.unwrap().unwrap_err().reason, Reason::NoLocks);
+}
