@@ -20,8 +20,8 @@ use fuser::{
 };
 use tokio::runtime::Handle;
 use weft_files::{
-    BucketFiles, Change, Given, Kind, LockCall, Place, Special, Written, copy_range, send_ready,
-    write_now,
+    BucketFiles, Change, Given, Kind, LockCall, Place, Special, Written, close_broken, copy_range,
+    send_ready, write_now,
 };
 
 use crate::folder_listing::{read_entries, read_names};
@@ -630,7 +630,13 @@ impl Filesystem for BucketFilesystem {
         let writers = Arc::clone(&self.writers);
         writers.closing(handle.0);
         self.run(async move |files, _| {
-            let closed = files.open_files.close(handle.0).await;
+            let closed = match locking::check(&files, handle.0) {
+                Ok(()) => files.open_files.close(handle.0).await,
+                Err(fault) => {
+                    close_broken(&files.open_files, handle.0).await;
+                    Err(fault)
+                }
+            };
             if let Some(calls) = &files.lock_calls {
                 calls.released(&files.open_files, ino.0, handle.0).await;
             }

@@ -4,6 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -32,6 +33,15 @@ impl Neighbours for ByFabric {
 
     async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached> {
         Ok(self.0.ask(node, question).await?)
+    }
+
+    async fn ask_soon(
+        &self,
+        node: usize,
+        question: Bytes,
+        patience: Duration,
+    ) -> Result<Bytes, Unreached> {
+        Ok(self.0.ask_soon(node, question, patience).await?)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 
 use crate::link::{Asked, Command, Link, Refused, Settings, Silence};
 use crate::owner;
@@ -17,12 +18,16 @@ const ASKING: usize = 32;
 /// at one request take while it is well.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Chosen: the same of questions that must not wait behind those.
+const PRESSING: usize = 32;
+
 /// The endpoint of this node. To drop it closes the endpoint: it says farewell, for which it takes
 /// two seconds at most, and then its address is free.
 pub struct Fabric {
     link: Link,
     thread: Option<JoinHandle<()>>,
     asking: Semaphore,
+    pressing: Semaphore,
     settings: Settings,
 }
 
@@ -48,6 +53,7 @@ impl Fabric {
             link,
             thread: Some(thread),
             asking: Semaphore::new(ASKING),
+            pressing: Semaphore::new(PRESSING),
             settings,
         };
         Ok((fabric, receiver))
@@ -70,19 +76,48 @@ impl Fabric {
     pub async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Silence> {
         // Closed never, so that there is always a permit to wait for.
         let _permit = self.asking.acquire().await;
+        self.send(node, question, PATIENCE).await
+    }
+
+    /// The same for a question that waits for none of [`Fabric::ask`], and no longer than
+    /// `patience` in all.
+    ///
+    /// # Errors
+    /// As [`Fabric::ask`].
+    pub async fn ask_soon(
+        &self,
+        node: usize,
+        question: Bytes,
+        patience: Duration,
+    ) -> Result<Bytes, Silence> {
+        let until = Instant::now() + patience;
+        let Ok(_permit) = timeout_at(until, self.pressing.acquire()).await else {
+            let text = "other questions about locks are not answered";
+            return Err(Silence(text.to_owned()));
+        };
+        let left = until.saturating_duration_since(Instant::now());
+        self.send(node, question, left).await
+    }
+
+    async fn send(
+        &self,
+        node: usize,
+        question: Bytes,
+        patience: Duration,
+    ) -> Result<Bytes, Silence> {
         let (reply, answer) = oneshot::channel();
         self.link.tell(Command::Ask {
             node,
             question,
             reply,
         });
-        match tokio::time::timeout(PATIENCE, answer).await {
+        match tokio::time::timeout(patience, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(Silence("this node's endpoint has ended".to_owned())),
             Err(_) => Err(Silence(format!(
                 "{} did not answer for {} s",
                 self.settings.nodes[node],
-                PATIENCE.as_secs()
+                patience.as_secs()
             ))),
         }
     }

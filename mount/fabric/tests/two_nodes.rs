@@ -5,6 +5,7 @@
 mod own_address;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -106,4 +107,33 @@ async fn node_at_the_port_after_another_hears_who_may_have_it() {
     let said = refused.to_string();
     assert!(said.contains(&nodes[1].to_string()), "{said}");
     assert!(said.contains("leave a port between two mounts"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pressing_questions_do_not_wait_behind_others() {
+    let nodes = nodes(2);
+    let one = Arc::new(node(&nodes, 0, KEY));
+    let (_other, mut asked) = Fabric::open(settings(&nodes, 1, KEY)).unwrap();
+    for _ in 0..64 {
+        let one = Arc::clone(&one);
+        tokio::spawn(async move { one.ask(1, Bytes::from_static(&[0])).await });
+    }
+    // As many as wait for answers at once; the others wait to be asked.
+    let mut slow = Vec::new();
+    while slow.len() < 32 {
+        slow.push(asked.recv().await.unwrap());
+    }
+    let pressing = {
+        let one = Arc::clone(&one);
+        let patience = Duration::from_secs(60);
+        tokio::spawn(async move { one.ask_soon(1, Bytes::from_static(&[1]), patience).await })
+    };
+    let next = asked.recv().await.unwrap();
+    assert_eq!(next.question[..], [1], "it waited behind the others");
+    next.answer([Bytes::from_static(&[2]), Bytes::new()]);
+    assert_eq!(pressing.await.unwrap().unwrap()[..], [2]);
+    let soon = Duration::from_millis(1);
+    let silent = one.ask_soon(1, Bytes::from_static(&[1]), soon).await;
+    assert!(silent.is_err());
+    drop(slow);
 }

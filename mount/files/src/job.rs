@@ -44,6 +44,18 @@ pub trait Neighbours: Send + Sync + 'static {
     /// # Errors
     /// It is gone, or silent.
     async fn ask(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached>;
+    /// Asks a node about locks: behind no other questions, and no longer than `patience`.
+    ///
+    /// # Errors
+    /// It is gone, or silent.
+    async fn ask_soon(
+        &self,
+        node: usize,
+        question: Bytes,
+        patience: Duration,
+    ) -> Result<Bytes, Unreached> {
+        tokio::time::timeout(patience, self.ask(node, question)).await?
+    }
 }
 
 /// What one question asks for, and what is wanted of the extent in all.

@@ -102,6 +102,6 @@ pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
 pub use lock_calls::{LockCall, LockCalls, Locked};
 pub use names::HIDDEN;
-pub use open_files::{Mode, Opened, Place, resize_open, send_ready, write_now};
+pub use open_files::{Mode, Opened, Place, close_broken, resize_open, send_ready, write_now};
 pub use renames::hold::Times;
 pub use sources::Disk;

@@ -11,7 +11,7 @@ use crate::draft::{Rebased, rebase};
 use crate::fault::{Fault, Reason};
 use crate::locks::seat::Asked;
 use crate::locks::table::{Lock, Span};
-use crate::locks::{Locks, WHOLE};
+use crate::locks::{Locks, WHOLE, waiting};
 use crate::names::Listed;
 use crate::open_files::{OpenFiles, read_all_of};
 use crate::turns::Turns;
@@ -123,7 +123,7 @@ impl LockCalls {
         let key = files.core.key(call.ino)?;
         let asked = call.asked(&self.locks);
         let had = self.locks.has(call.ino, call.owner, call.span);
-        self.locks.wait(key, &asked, interrupted).await?;
+        waiting::wait(&self.locks, key, &asked, interrupted).await?;
         self.taken(files, call, had).await
     }
 

@@ -8,21 +8,21 @@ pub mod keeper;
 pub mod messages;
 pub mod seat;
 pub mod table;
+pub mod waiting;
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::sync::{OnceCell, oneshot};
+use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::fault::{Fault, Reason};
 use crate::job::{FOLLOWS, Neighbours};
 use crate::locks::keeper::{Grant, Keeper};
 use crate::locks::messages::{About, Notice, Reply, Request, Session, Wish};
-use crate::locks::seat::{Asked, Granted, Place, Seat};
+use crate::locks::seat::{Asked, Place, Seat};
 use crate::locks::table::{Holder, Lock, Span};
 use crate::owners;
 use crate::turns::Turns;
@@ -31,6 +31,8 @@ use crate::turns::Turns;
 pub const LEASE: Duration = Duration::from_secs(10);
 /// Chosen: between two attempts to reach a node that may not have begun yet.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Chosen: answered attempts to begin a session before a lock is refused.
+const RENEWALS: usize = 3;
 /// All of a file.
 pub const WHOLE: Span = Span {
     first: 0,
@@ -154,89 +156,6 @@ impl Locks {
         }
     }
 
-    /// Takes a lock as soon as nothing is in its way, unless `interrupted` ends before.
-    ///
-    /// # Errors
-    /// `Interrupted`; `Deadlock`; `NoLocks` where the node that keeps the locks does not answer.
-    pub async fn wait(
-        self: &Arc<Self>,
-        key: String,
-        asked: &Asked,
-        interrupted: impl Future<Output = ()>,
-    ) -> Result<(), Fault> {
-        let using = self.using(asked.ino, key);
-        let place = &using.place;
-        let mut interrupted = pin!(interrupted);
-        let mut is_interrupted = false;
-        loop {
-            let Some(mut waiter) = self.begin_to_wait(place, asked).await? else {
-                return Ok(());
-            };
-            let mut granted = None;
-            if !is_interrupted {
-                tokio::select! {
-                    heard = &mut waiter.granted => granted = Some(heard),
-                    () = &mut interrupted => is_interrupted = true,
-                }
-            }
-            if granted.is_none() {
-                let (session, wish) = (waiter.session, Wish::Cancel);
-                let wanted = Wanted {
-                    wish,
-                    ..waiter.wanted
-                };
-                let cancelled = self.ask_in(place, session, wanted).await;
-                if cancelled == Some(Reply::Done) {
-                    self.seat.forget(wanted.ticket);
-                    return Err(Reason::Interrupted.into());
-                }
-                // It has the lock by now, and hears so, or that the session is over.
-            }
-            let granted = match granted {
-                Some(granted) => granted,
-                None => waiter.granted.await,
-            };
-            match granted {
-                Ok(Granted::Held) => return Ok(()),
-                Ok(Granted::Again) => {}
-                Ok(Granted::Over) | Err(_) => return Err(no_locks(place)),
-            }
-        }
-    }
-
-    /// Asks for a lock; nothing where it is held at once.
-    async fn begin_to_wait(
-        self: &Arc<Self>,
-        place: &Place,
-        asked: &Asked,
-    ) -> Result<Option<Waiter>, Fault> {
-        let _turn = self.turns.take(asked.ino).await;
-        let Some(session) = self.session(place).await else {
-            return Err(no_locks(place));
-        };
-        let keeper = place.keeper;
-        let (ticket, granted) = self.seat.expect(keeper, session.number, *asked);
-        let wanted = Wanted {
-            wish: Wish::Wait,
-            lock: asked.lock,
-            ticket,
-        };
-        let reply = self.ask_in(place, session, wanted).await;
-        if reply != Some(Reply::Waits) {
-            self.seat.forget(ticket);
-        }
-        match reply {
-            Some(Reply::Waits) => Ok(Some(Waiter {
-                session,
-                wanted,
-                granted,
-            })),
-            Some(Reply::Done) if self.seat.holds(keeper, session.number, asked) => Ok(None),
-            Some(Reply::Deadlock) => Err(Reason::Deadlock.into()),
-            _ => Err(no_locks(place)),
-        }
-    }
-
     /// Gives up a range. Nothing is asked where the holder has nothing.
     ///
     /// # Errors
@@ -308,17 +227,18 @@ impl Locks {
     /// A session with the keeper that it knows. A keeper that this node never reached may begin
     /// soon, as this node itself.
     async fn session(self: &Arc<Self>, place: &Place) -> Option<Session> {
+        let mut answered = 0;
         loop {
             let session = self.seat.session(place.keeper, Instant::now());
             if !session.is_new {
                 return Some(session);
             }
             let renewed = self.ask_in(place, session, Wanted::renewal(session)).await;
-            if renewed == Some(Reply::Done) {
-                return Some(Session {
-                    is_new: false,
-                    ..session
-                });
+            if renewed == Some(Reply::Done) && answered < RENEWALS {
+                // Unless the answer came later than the session lasts: a keeper that begins waits
+                // for the others.
+                answered += 1;
+                continue;
             }
             if self.began.elapsed() > self.lease / 2 {
                 return None;
@@ -356,7 +276,16 @@ impl Locks {
         let reply = if keeper == self.neighbours.own() {
             Some(self.serve(&request).await)
         } else {
-            let answer = self.neighbours.ask(keeper, request.write()).await;
+            // A keeper that begins may wait for a node that has not begun.
+            let patience = if session.is_new {
+                self.lease * 3 / 2
+            } else {
+                self.lease
+            };
+            let answer = self
+                .neighbours
+                .ask_soon(keeper, request.write(), patience)
+                .await;
             answer.ok().and_then(Reply::read)
         };
         match reply {
@@ -385,7 +314,8 @@ impl Locks {
             let locks = Arc::clone(self);
             let notice = Notice::Begun { keeper: own as u64 }.write();
             self.runtime.spawn(timeout_at(until, async move {
-                while locks.neighbours.ask(node, notice.clone()).await.is_err() {
+                let (nodes, lease) = (&locks.neighbours, locks.lease);
+                while nodes.ask_soon(node, notice.clone(), lease).await.is_err() {
                     sleep(PAUSE).await;
                 }
             }))
@@ -402,33 +332,13 @@ impl Locks {
             let locks = Arc::clone(self);
             self.runtime.spawn(async move {
                 let Grant { node, session, .. } = grant;
-                match locks.hears(grant).await {
+                match hears(&locks, grant).await {
                     Some(true) => {}
                     Some(false) => locks.deliver(locks.keeper.drop_node(node, session)),
                     None => locks.keeper.end_session(node, session),
                 }
             });
         }
-    }
-
-    /// What a node says of a lock; nothing if it does not answer.
-    async fn hears(&self, grant: Grant) -> Option<bool> {
-        let Grant {
-            node,
-            session,
-            ticket,
-        } = grant;
-        let node = node as usize;
-        if node == self.neighbours.own() {
-            return Some(self.seat.granted(session, ticket));
-        }
-        if node >= self.neighbours.node_count() {
-            return Some(false);
-        }
-        let notice = Notice::Granted { session, ticket };
-        let answer = self.neighbours.ask(node, notice.write()).await;
-        let answer = answer.ok()?;
-        (answer.first() == Some(&FOLLOWS)).then_some(answer[..] == [FOLLOWS, 1])
     }
 
     /// Has the keepers of this node's locks count it as alive, and drops nodes that are silent.
@@ -466,13 +376,6 @@ impl Drop for Using {
     }
 }
 
-/// One who waits.
-struct Waiter {
-    session: Session,
-    wanted: Wanted,
-    granted: oneshot::Receiver<Granted>,
-}
-
 /// What a keeper is asked for.
 #[derive(Clone, Copy)]
 struct Wanted {
@@ -508,4 +411,25 @@ fn no_locks(place: &Place) -> Fault {
         place.keeper, place.key
     );
     Fault::because(Reason::NoLocks, text)
+}
+
+/// What a node says of a lock; nothing if it does not answer.
+async fn hears(locks: &Locks, grant: Grant) -> Option<bool> {
+    let Grant {
+        node,
+        session,
+        ticket,
+    } = grant;
+    let node = node as usize;
+    if node == locks.neighbours.own() {
+        return Some(locks.seat.granted(session, ticket));
+    }
+    if node >= locks.neighbours.node_count() {
+        return Some(false);
+    }
+    let notice = Notice::Granted { session, ticket };
+    let neighbours = &locks.neighbours;
+    let answer = neighbours.ask_soon(node, notice.write(), locks.lease).await;
+    let answer = answer.ok()?;
+    (answer.first() == Some(&FOLLOWS)).then_some(answer[..] == [FOLLOWS, 1])
 }

@@ -419,6 +419,21 @@ impl OpenFiles {
     }
 }
 
+/// Closes a file by which nothing may be published any more: a program heard that it is broken.
+/// What others who have it open wrote to the same draft is theirs to publish.
+pub async fn close_broken(files: &OpenFiles, handle: u64) {
+    let Some(file) = files.open.remove(handle) else {
+        return;
+    };
+    if let Some(draft) = &file.draft {
+        draft.told().await;
+        files.drafts.release(file.ino, false, false).await;
+    }
+    if !files.open.all().iter().any(|other| other.ino == file.ino) {
+        files.hidden.closed(file.ino).await;
+    }
+}
+
 /// Whoever has a file open reads this content from now on.
 pub(crate) fn read_all_of(files: &OpenFiles, ino: u64, version: &Arc<Version>) {
     let all = files.open.all().into_iter();

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use weft_files::locks::seat::Asked;
 use weft_files::locks::table::{Lock, Span};
-use weft_files::locks::{LEASE, Locks, WHOLE, messages};
+use weft_files::locks::{LEASE, Locks, WHOLE, messages, waiting};
 use weft_files::{Neighbours, Reason, Unreached};
 
 const NODES: usize = 3;
@@ -159,11 +159,11 @@ async fn who_waits_has_the_lock_when_it_is_free_and_may_be_interrupted() {
     assert_eq!(take(&one, "k", 1, true).await, None);
     let wanted = asked(&other, 1, WHOLE, true);
     let soon = tokio::time::sleep(Duration::from_secs(1));
-    let waited = other.wait("k".to_owned(), &wanted, soon).await;
+    let waited = waiting::wait(&other, "k".to_owned(), &wanted, soon).await;
     assert_eq!(waited.unwrap_err().reason, Reason::Interrupted);
     let waits = {
         let other = Arc::clone(&other);
-        tokio::spawn(async move { other.wait("k".to_owned(), &wanted, pending()).await })
+        tokio::spawn(async move { waiting::wait(&other, "k".to_owned(), &wanted, pending()).await })
     };
     // Far longer than a session lasts that is not renewed.
     tokio::time::sleep(LEASE * 5).await;
@@ -182,7 +182,9 @@ async fn node_that_is_silent_learns_that_its_locks_are_lost_before_another_has_t
     assert_eq!(take(&one, &key, 1, true).await, None);
     net.is_cut[1].store(true, Ordering::Relaxed);
     let wanted = asked(&other, 1, WHOLE, true);
-    other.wait(key.clone(), &wanted, pending()).await.unwrap();
+    waiting::wait(&other, key.clone(), &wanted, pending())
+        .await
+        .unwrap();
     assert_eq!(one.check(1).unwrap_err().reason, Reason::Broken);
     net.is_cut[1].store(false, Ordering::Relaxed);
     assert_eq!(one.check(1).unwrap_err().reason, Reason::Broken);
@@ -236,7 +238,9 @@ async fn open_and_close(locks: Arc<Locks>, program: u64, inside: Arc<AtomicU64>,
     for round in 0..50 {
         let handle = program * 1000 + round;
         let asked = by(handle, asked(&locks, program, WHOLE, true));
-        locks.wait("k".to_owned(), &asked, pending()).await.unwrap();
+        waiting::wait(&locks, "k".to_owned(), &asked, pending())
+            .await
+            .unwrap();
         assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "two are inside");
         tokio::time::sleep(Duration::from_millis(round % 3)).await;
         assert_eq!(locks.check(handle), Ok(()));
@@ -311,7 +315,9 @@ async fn node_and_keeper_agree_on_who_has_a_lock_when_giving_up_meets_taking() {
         let waits = {
             let one = Arc::clone(&one);
             let wanted = asked(&one, 1, half(0), true);
-            tokio::spawn(async move { one.wait("k".to_owned(), &wanted, pending()).await })
+            tokio::spawn(
+                async move { waiting::wait(&one, "k".to_owned(), &wanted, pending()).await },
+            )
         };
         tokio::time::sleep(Duration::from_millis(30)).await;
         let frees = {
@@ -347,13 +353,28 @@ async fn node_that_cannot_be_told_of_a_lock_keeps_the_others_until_it_knows_that
     let waits = {
         let (one, key) = (Arc::clone(&one), key.clone());
         let wanted = by(10, asked(&one, 1, half(100), true));
-        tokio::spawn(async move { one.wait(key, &wanted, pending()).await })
+        tokio::spawn(async move { waiting::wait(&one, key, &wanted, pending()).await })
     };
     tokio::time::sleep(Duration::from_secs(1)).await;
     net.is_cut[1].store(true, Ordering::Relaxed);
     release(&other, 1).await;
     let wanted = asked(&other, 2, half(0), true);
-    other.wait(key.clone(), &wanted, pending()).await.unwrap();
+    waiting::wait(&other, key.clone(), &wanted, pending())
+        .await
+        .unwrap();
     assert_eq!(one.check(10).unwrap_err().reason, Reason::Broken);
     assert_eq!(waits.await.unwrap().unwrap_err().reason, Reason::NoLocks);
+}
+
+/// A keeper that begins waits for node 2, for longer than a session lasts.
+#[tokio::test(start_paused = true)]
+async fn node_that_begins_late_keeps_nobody_from_locks() {
+    let key = net().key().await;
+    let net = Arc::new(Net::default());
+    for own in 0..2 {
+        let locks = begin(&net, own);
+        net.nodes.lock().unwrap().push(locks);
+    }
+    assert_eq!(take(&net.node(1), &key, 1, true).await, None);
+    assert_eq!(take(&net.node(0), &key, 1, true).await, Some(Reason::Taken));
 }
