@@ -15,10 +15,11 @@ use crate::object_copies::{Source, copy_object};
 use crate::staging::stage::{new_id, refused};
 use crate::version::Version;
 
-/// By the node's number: its key, and where that is noted.
+/// By the node's number: its copies' keys, and where each is noted. Of a file whose name stayed
+/// after all there may be more than one.
 pub struct Hidden {
     core: Arc<Core>,
-    table: Mutex<HashMap<u64, (String, PathBuf)>>,
+    table: Mutex<HashMap<u64, Vec<(String, PathBuf)>>>,
 }
 
 impl Hidden {
@@ -30,7 +31,7 @@ impl Hidden {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<u64, (String, PathBuf)>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<u64, Vec<(String, PathBuf)>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,25 +60,21 @@ impl Hidden {
                 return Err(error.into());
             }
         };
-        self.table().insert(ino, (hidden.clone(), note));
+        let copy = (hidden.clone(), note);
+        self.table().entry(ino).or_default().push(copy);
         let info = ObjectInfo { etag, ..info };
         Ok(Arc::new(Version::new(hidden, &info)))
     }
 
     /// Nobody has the node open any more.
     pub async fn closed(&self, ino: u64) {
-        let Some((key, note)) = self.table().remove(&ino) else {
-            return;
-        };
-        // What this does not reach is noted.
-        if self
-            .core
-            .store
-            .delete(&key, &Condition::Always)
-            .await
-            .is_ok()
-        {
-            let _ = std::fs::remove_file(note);
+        let copies = self.table().remove(&ino).unwrap_or_default();
+        for (key, note) in copies {
+            let deleted = self.core.store.delete(&key, &Condition::Always).await;
+            // What this does not reach is noted.
+            if deleted.is_ok() {
+                let _ = std::fs::remove_file(note);
+            }
         }
     }
 }

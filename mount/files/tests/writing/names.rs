@@ -183,3 +183,40 @@ fn renamed_file_and_files_of_a_renamed_folder_are_read_and_written_on() {
     assert_eq!(mount.store.keys(), ["e/f", "h"]);
     assert_eq!(&mount.content("e/f").unwrap()[2..10], b"\x07onetwo\x07");
 }
+
+#[test]
+fn file_whose_unlink_failed_is_still_written_and_published() {
+    for is_stored in [false, true] {
+        let mount = Mount::new();
+        if is_stored {
+            mount.store.plant("f", "old");
+        }
+        let handle = if is_stored {
+            mount.open("f", WRITE)
+        } else {
+            mount.create("f")
+        };
+        mount.write(handle, 0, b"new").unwrap();
+        // Of the attributes, the names or the object: whatever is asked first after the copy.
+        let mut failed = 0;
+        for count in 0..8 {
+            mount.store.faults().away_after(count, false);
+            let unlinked = mount.runtime.block_on(mount.files.unlink(at("f")));
+            mount.store.faults().clear();
+            if unlinked.is_ok() {
+                break;
+            }
+            failed += 1;
+            mount.write(handle, 3, b" and more").unwrap();
+            let published = mount.files.open_files.publish(handle);
+            mount.runtime.block_on(published).unwrap();
+            assert_eq!(mount.content("f").unwrap(), b"new and more", "{count}");
+            assert_eq!(mount.names(), ["f"]);
+            assert_eq!(mount.read(handle, 0, 100), b"new and more");
+        }
+        assert!(failed > 0);
+        mount.close(handle).unwrap();
+        // Nor is any copy left that a failed unlink made.
+        assert_eq!(mount.store.keys(), [""; 0]);
+    }
+}
