@@ -36,6 +36,27 @@ pub enum Since {
     Went,
 }
 
+/// The listings of a folder that are open: when each began, by its handle.
+#[derive(Debug, Default)]
+pub struct OpenListings(HashMap<u64, Instant>);
+
+impl OpenListings {
+    /// A listing that began then is open.
+    pub fn opened(&mut self, handle: u64, began: Instant) {
+        self.0.insert(handle, began);
+    }
+
+    /// It is closed.
+    pub fn closed(&mut self, handle: u64) {
+        self.0.remove(&handle);
+    }
+
+    /// When the one began that is open for longest.
+    fn oldest(&self) -> Option<Instant> {
+        self.0.values().min().copied()
+    }
+}
+
 /// What is known of a folder's names.
 #[derive(Debug, Default)]
 pub struct Folder {
@@ -44,6 +65,8 @@ pub struct Folder {
     /// By the handles of those who read the folder: when the listing began, and until when what it
     /// showed is believed.
     readings: HashMap<u64, (Instant, Instant)>,
+    /// Their pages may show what went since.
+    pub open_listings: OpenListings,
     /// When the last listing began that was read to its end.
     complete_at: Option<Instant>,
     /// Its first page was not its last: names are asked for one by one.
@@ -187,7 +210,11 @@ impl Folder {
 
     /// A listing that began at `at` was read to its end: what it did not show is gone.
     pub fn complete(&mut self, at: Instant) {
-        self.facts.retain(|_, fact| fact.at >= at);
+        let oldest = self.open_listings.oldest();
+        self.facts.retain(|_, fact| {
+            let is_told = oldest.is_none_or(|oldest| fact.at < oldest);
+            fact.at >= at || (fact.listed.is_none() && !is_told)
+        });
         self.complete_at = Some(at);
     }
 
@@ -207,6 +234,7 @@ impl Folder {
         let now = Instant::now();
         self.readings.retain(|_, (_, until)| *until > now);
         self.readings.insert(handle, (began, now + ttl));
+        self.open_listings.opened(handle, began);
     }
 
     /// For how long what was seen at `at` is believed from now on.
@@ -224,10 +252,12 @@ impl Folder {
         !self.valid(at, ttl).is_zero()
     }
 
-    /// Drops facts that nobody believes any more.
+    /// Drops facts that nobody believes any more, and that no open listing needs.
     pub fn sweep(&mut self, ttl: Duration) {
         let mut facts = std::mem::take(&mut self.facts);
-        facts.retain(|_, fact| self.is_believed(fact.at, ttl));
+        let oldest = self.open_listings.oldest();
+        let is_needed = |at| oldest.is_some_and(|oldest| at >= oldest);
+        facts.retain(|_, fact| self.is_believed(fact.at, ttl) || is_needed(fact.at));
         self.facts = facts;
     }
 }

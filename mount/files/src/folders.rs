@@ -107,15 +107,19 @@ impl Folders {
             Some((names, at)) => Listing::known(prefix, names, at),
             None => Listing::new(prefix),
         };
-        let ahead = EnteredAhead::new(Arc::clone(core));
-        Ok(self.open.add(OpenFolder {
+        let (began, ahead) = (listing.began, EnteredAhead::new(Arc::clone(core)));
+        let handle = self.open.add(OpenFolder {
             ino,
             reading: Mutex::new(Reading {
                 listing,
                 ahead,
                 given_to: 0,
             }),
-        }))
+        });
+        if let Some(folder) = core.nodes().folder(ino) {
+            folder.open_listings.opened(handle, began);
+        }
+        Ok(handle)
     }
 
     /// The folder of a handle, and the folder that it is in.
@@ -163,7 +167,12 @@ impl Folders {
 
     /// Closes a folder.
     pub fn close(&self, handle: u64) {
-        self.open.remove(handle);
+        let Some(open) = self.open.remove(handle) else {
+            return;
+        };
+        if let Some(folder) = self.reader.core.nodes().folder(open.ino) {
+            folder.open_listings.closed(handle);
+        }
     }
 }
 

@@ -282,3 +282,28 @@ fn names_of_a_known_listing_that_were_made_anew_are_told_as_what_they_are() {
         assert_eq!(reader.kinds[600], Kind::Symlink);
     }
 }
+
+#[test]
+fn name_that_went_is_not_told_again_though_others_list_the_folder_meanwhile() {
+    for ttl in [Duration::ZERO, LONG] {
+        for with_attributes in [false, true] {
+            let mount = Mount::new("", ttl);
+            for number in 0..600 {
+                mount.store.plant(&format!("f{number:05}"), "");
+            }
+            let mut reader = Reader::new(&mount, with_attributes);
+            assert_eq!(reader.read(250).unwrap(), 250);
+            let removed = mount.files.unlink(name("f00400"));
+            mount.runtime.block_on(removed).unwrap();
+            // Where what is known does not suffice, the names are listed anew.
+            let began = Instant::now();
+            await_that(|| began.elapsed() > Duration::from_millis(1));
+            let mut other = Reader::new(&mount, false);
+            other.read_rest();
+            assert_eq!(other.names.len(), 599);
+            reader.read_rest();
+            assert_eq!(reader.names.len(), 599);
+            assert!(!reader.names.contains(&"f00400".to_owned()));
+        }
+    }
+}
