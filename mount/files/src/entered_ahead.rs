@@ -50,9 +50,13 @@ impl EnteredAhead {
         }
     }
 
-    /// The node of the name at `index`. Who takes it tells the kernel of it.
+    /// The node of the name at `index`. Who takes it tells the kernel of it. A reader goes on
+    /// behind the last name that it got; between that and the first name here are names that went.
     pub fn take(&mut self, index: usize) -> Option<u64> {
-        if index != self.first {
+        if index < self.first {
+            return None;
+        }
+        if index > self.first {
             self.clear();
             return None;
         }
@@ -84,5 +88,53 @@ impl EnteredAhead {
 impl Drop for EnteredAhead {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant, SystemTime};
+
+    use tokio::runtime::Runtime;
+    use weft_store::memory::MemoryStore;
+    use weft_store::{ETag, ObjectInfo};
+
+    use super::*;
+    use crate::core::{Publish, Settings, Writes};
+    use crate::names::Listed;
+    use crate::nodes::ROOT;
+
+    #[test]
+    fn nodes_made_ahead_are_there_though_names_before_them_went() {
+        let runtime = Runtime::new().unwrap();
+        let settings = Settings {
+            prefix: String::new(),
+            ttl: Duration::ZERO,
+            cache_bytes: 1 << 20,
+            writes: Writes::temporary(Publish::Close).unwrap(),
+        };
+        let store = Arc::new(MemoryStore::new());
+        let core = Core::new(store, runtime.handle().clone(), settings, |_| {});
+        let core = Arc::new(core);
+        let names = ["a", "b", "c", "d"].map(|name| {
+            let info = ObjectInfo {
+                size_bytes: 0,
+                etag: ETag::new("\"1\""),
+                modified: SystemTime::UNIX_EPOCH,
+                is_archived: false,
+            };
+            (name.into(), Listed::File(info))
+        });
+        let listing = Listing::known(String::new(), names.into(), Instant::now());
+        let mut ahead = EnteredAhead::new(Arc::clone(&core));
+        // `a` was given, `b` went; the reader goes on behind `a`.
+        ahead.fill(ROOT, &listing, 2);
+        assert_eq!(ahead.take(1), None);
+        let node = ahead.take(2);
+        assert!(node.is_some());
+        assert_eq!(node, core.nodes().find(ROOT, "c"));
+        // Who goes elsewhere gets none of them.
+        assert_eq!(ahead.take(9), None);
+        assert_eq!(ahead.take(3), None);
     }
 }
