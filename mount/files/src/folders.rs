@@ -383,6 +383,7 @@ impl FolderReader {
         let prefix = self.core.key(ino)?;
         // Names that are no objects are among the folder's own.
         attribute_sync::ensure(&self.core, ino).await?;
+        self.walks.forget(self.core.settings.ttl, Instant::now());
         let mut nodes = self.core.nodes();
         let mut own = Vec::new();
         if let Some(folder) = nodes.folder(ino) {

@@ -21,6 +21,8 @@ use crate::tiling::Start;
 
 /// Chosen: trees that are walked at once; the one that was asked least recently is let go.
 const WALKS: usize = 16;
+/// Chosen: how long a walk is kept that nobody asks, unless its names are believed for longer.
+const IDLE: Duration = Duration::from_secs(60);
 /// Chosen: pages that are read for one folder before it is listed by itself.
 const PATIENCE_PAGES: usize = 4;
 /// Chosen: names of folders that nobody opened; a walk that leaves so many out is none.
@@ -56,6 +58,12 @@ pub struct Walks {
 }
 
 impl Walks {
+    /// Lets go of the walks that nobody asked for a while before `now`.
+    pub fn forget(&self, ttl: Duration, now: Instant) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, (_, used)| now.saturating_duration_since(*used) < ttl.max(IDLE));
+    }
+
     /// A folder was listed whole: `folders` are the names of the folders in it, in order.
     pub fn note(&self, prefix: &str, folders: impl Iterator<Item = Box<str>>) {
         let mut folders: Vec<String> = folders.map(|name| format!("{prefix}{name}/")).collect();
@@ -267,5 +275,24 @@ impl Walk {
             whole.at = whole.at.min(at);
             whole.names.push((name, listed));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_that_nobody_asks_are_forgotten() {
+        let (hour, ttl) = (Duration::from_secs(3600), Duration::from_secs(1));
+        let walks = Walks::default();
+        walks.note("d/", ["a", "b"].into_iter().map(Into::into));
+        let noted = Instant::now();
+        walks.forget(ttl, noted + IDLE / 2);
+        assert!(walks.find("d/a/").is_some());
+        walks.forget(hour, noted + hour / 2);
+        assert!(walks.find("d/a/").is_some());
+        walks.forget(ttl, Instant::now() + IDLE);
+        assert!(walks.find("d/a/").is_none());
     }
 }
