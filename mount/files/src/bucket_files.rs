@@ -218,10 +218,15 @@ impl BucketFiles {
         }
         // The attributes of its folder are known then, which go with the name.
         search::search(&self.core, old.parent, old.name).await?;
+        // Nothing is published until it is known whether the name goes.
+        let _removing = self.core.begin_rename(ino);
         let is_only_here = open_names::is_only_here(&self.open_files, ino).await;
         open_names::hide(&self.open_files, ino).await?;
+        if let Err(fault) = self.changes.unlink(old, !is_only_here).await {
+            open_names::stay(&self.open_files, ino);
+            return Err(fault);
+        }
         open_names::unlink(&self.open_files, ino).await;
-        self.changes.unlink(old, !is_only_here).await?;
         self.core.gone(ino);
         self.attribute_calls.gone(old);
         Ok(())

@@ -207,12 +207,15 @@ fn file_whose_unlink_failed_is_still_written_and_published() {
                 break;
             }
             failed += 1;
-            mount.write(handle, 3, b" and more").unwrap();
+            mount
+                .write(handle, 3, format!(" and {count}").as_bytes())
+                .unwrap();
             let published = mount.files.open_files.publish(handle);
             mount.runtime.block_on(published).unwrap();
-            assert_eq!(mount.content("f").unwrap(), b"new and more", "{count}");
+            let written = format!("new and {count}").into_bytes();
+            assert_eq!(mount.content("f").unwrap(), written);
             assert_eq!(mount.names(), ["f"]);
-            assert_eq!(mount.read(handle, 0, 100), b"new and more");
+            assert_eq!(mount.read(handle, 0, 100), written);
         }
         assert!(failed > 0);
         mount.close(handle).unwrap();
