@@ -43,7 +43,7 @@ pub struct File {
 #[derive(Debug)]
 pub enum Body {
     /// Has names.
-    Folder(Folder),
+    Folder(Box<Folder>),
     /// Has bytes.
     File(File),
     /// Has neither.
@@ -116,7 +116,7 @@ impl Nodes {
             name: Box::from(""),
             lookups: 1,
             children: 0,
-            body: Body::Folder(Folder::default()),
+            body: Body::Folder(Box::default()),
         };
         Self {
             by_number: HashMap::from([(ROOT, root)]),
@@ -266,7 +266,7 @@ impl Nodes {
             return ino;
         }
         let body = match listed {
-            Listed::Folder => Body::Folder(Folder::default()),
+            Listed::Folder => Body::Folder(Box::default()),
             Listed::Special(special) => Body::Special(special.clone()),
             Listed::File(info) => Body::File(File {
                 info: info.clone(),
