@@ -93,10 +93,10 @@ pub struct Settings {
     pub mpi: Vec<String>,
     /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only;
     /// TRANSPORT+plain as a plain mpirun starts it (weft run --plain), TRANSPORT+pause with
-    /// weft run --yield pause, TRANSPORT+again once more under another name, weft+before with
-    /// the build of --before [default: weft,native,weft+plain,native+plain,intel/ofi:shm,
-    /// mpich/native+pause,intel/native+pause; with --quick: weft,native; with --testbed: weft and
-    /// each MPI's TCP]
+    /// weft run --yield pause, weft+mpi with weft run --collectives mpi, TRANSPORT+again once more
+    /// under another name, weft+before with the build of --before
+    /// [default: weft,native,weft+plain,native+plain,intel/ofi:shm,mpich/native+pause,
+    /// intel/native+pause; with --quick: weft,native; with --testbed: weft and each MPI's TCP]
     #[arg(
         long = "transport",
         value_delimiter = ',',
@@ -363,8 +363,8 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
     {
         return refuse(format!(
             "--transport '{transport}': after the + write plain (as a plain mpirun starts it), \
-             pause (weft run --yield pause) or again (once more); after weft+ also before \
-             (another build)"
+             pause (weft run --yield pause), mpi (weft run --collectives mpi) or again (once \
+             more); after weft+ also before (another build)"
         ));
     }
     let names: Vec<String> = settings.testbeds.iter().map(Network::to_string).collect();

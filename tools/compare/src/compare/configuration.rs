@@ -7,6 +7,8 @@
 //!
 //! - `weft+plain`: Weft as a plain mpirun would use it (`weft run --plain`: no shared heap, no
 //!   rules for collectives)
+//! - `weft+mpi`: Weft carries messages, and the MPI's own collectives run over it (`weft run
+//!   --collectives mpi`)
 //! - `native+again`: the native transport once more under another name, to test whether intervals
 //!   hold as often as they say
 //! - `native+pause`: the native transport waits as ranks over Weft do (`weft run --yield pause`)
@@ -28,6 +30,8 @@ pub const AGAIN: &str = "again";
 pub const BEFORE: &str = "before";
 /// Waiting with pauses for system calls, as `weft run` sets Weft up.
 pub const PAUSE: &str = "pause";
+/// Collectives by the MPI, over the messages of the transport.
+pub const BY_MPI: &str = "mpi";
 /// The transport that an MPI has of its own.
 pub const NATIVE: &str = "native";
 /// TCP as the MPI carries messages over it.
@@ -147,7 +151,7 @@ impl Configuration {
 pub fn has_known_variant(transport: &str) -> bool {
     transport
         .split_once(BETWEEN)
-        .is_none_or(|(_, variant)| [PLAIN, AGAIN, BEFORE, PAUSE].contains(&variant))
+        .is_none_or(|(_, variant)| [PLAIN, AGAIN, BEFORE, PAUSE, BY_MPI].contains(&variant))
 }
 
 /// What configurations are compared in: figures of different workloads have nothing to do with each
@@ -237,6 +241,9 @@ mod tests {
             ("Weft, before".into(), Some(BEFORE))
         );
         assert!(has_known_variant("ofi:shm") && has_known_variant("weft+plain"));
+        assert!(has_known_variant("weft+mpi"));
+        let by_mpi = Configuration::new("mpich", "weft+mpi");
+        assert!(by_mpi.is_weft() && !by_mpi.is_ours() && !by_mpi.is_rival());
         assert!(!has_known_variant("weft+fast") && !has_known_variant("weft+"));
     }
 }

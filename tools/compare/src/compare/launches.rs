@@ -6,7 +6,7 @@
 //! a test (tests/compare) compares the complete command lines and environments.
 
 use super::builds::Builds;
-use super::configuration::{Configuration, PAUSE, PLAIN, Workload};
+use super::configuration::{BY_MPI, Configuration, PAUSE, PLAIN, Workload};
 use super::job_start::{JobStart, Testbeds};
 use super::place::Place;
 use crate::error::Error;
@@ -124,6 +124,7 @@ pub fn run_options(
     match configuration.variant() {
         Some(PLAIN) => words.push("--plain"),
         Some(PAUSE) => words.extend(["--yield", "pause"]),
+        Some(BY_MPI) => words.extend(["--collectives", "mpi"]),
         _ => {}
     }
     let words = words.into_iter().map(OsString::from);

@@ -73,13 +73,20 @@ const PAUSE: (&str, &str) = (
     "pause",
     "with weft run --yield pause, which is how Weft is set up under MPICH and Intel MPI",
 );
+/// One more where the MPI's own collectives ran over Weft.
+const BY_MPI: (&str, &str) = (
+    "mpi",
+    "with weft run --collectives mpi: the MPI's own collectives, over Weft's messages",
+);
 
 fn words(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let has_plain = analysis.record.matrix.has_variant(configuration::PLAIN);
     let plain = has_plain.then_some(PLAIN);
     let has_pause = analysis.record.matrix.has_variant(configuration::PAUSE);
     let pause = has_pause.then_some(PAUSE);
-    let list = WORDS.into_iter().chain(plain).chain(pause);
+    let has_by_mpi = analysis.record.matrix.has_variant(configuration::BY_MPI);
+    let by_mpi = has_by_mpi.then_some(BY_MPI);
+    let list = WORDS.into_iter().chain(plain).chain(pause).chain(by_mpi);
     list.map(|(word, meaning)| (word.to_owned(), meaning.to_owned()))
         .collect()
 }

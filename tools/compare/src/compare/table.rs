@@ -43,6 +43,10 @@ const PAUSE: &str =
     "pause: with weft run --yield pause, which is how Weft is set up under MPICH and
 Intel MPI.
 ";
+/// Said where the MPI's own collectives ran over Weft.
+const BY_MPI: &str = "mpi: with weft run --collectives mpi, the MPI's own collectives over Weft's
+messages.
+";
 /// Said where a testbed's hosts were measured.
 const TESTBED: &str = "testbed: hosts that weft made on this machine. There the MPIs' own transport
 is TCP: UCX under MPICH (native), btl/tcp under Open MPI and libfabric's tcp under Intel MPI (tcp).
@@ -56,6 +60,9 @@ pub fn all(analysis: &Analysis<'_>) -> String {
     }
     if analysis.record.matrix.has_variant(configuration::PAUSE) {
         text.push_str(PAUSE);
+    }
+    if analysis.record.matrix.has_variant(configuration::BY_MPI) {
+        text.push_str(BY_MPI);
     }
     if analysis.record.matrix.has_variant(configuration::BEFORE) {
         text.push_str(BEFORE);
