@@ -15,6 +15,7 @@ is_right() {
     has "^ NAS Parallel Benchmarks 3\.4 -- $1 Benchmark$" && has "^ $1 Benchmark Completed\.$" &&
         has "^ Total processes = +$2$" &&
         has '^ Verification    = +SUCCESSFUL$' && has '^ Time in seconds = +[0-9]+\.[0-9]+$' &&
+            has '^ In communication= +[0-9]+\.[0-9]+$' &&
             has '^ Mop/s total     = +[0-9]+\.[0-9]+$'
 }
 

@@ -12,6 +12,7 @@ use num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 use weft_mpi::{Communicator, Datatype};
 
+use crate::clock::Clock;
 use weft_ranks::refusal::Failed;
 
 /// One number.
@@ -49,6 +50,7 @@ impl Extent {
 /// Plans of all transforms, with their memory.
 pub struct Transforms<'a> {
     world: &'a Communicator<'a>,
+    clock: &'a Clock,
     extent: Extent,
     /// Forward and back, in x, y and z each.
     plans: [[Arc<dyn Fft<f64>>; 3]; 2],
@@ -59,7 +61,7 @@ pub struct Transforms<'a> {
 
 impl<'a> Transforms<'a> {
     /// Plans them. Setup.
-    pub fn new(world: &'a Communicator<'a>, extent: Extent) -> Self {
+    pub fn new(world: &'a Communicator<'a>, clock: &'a Clock, extent: Extent) -> Self {
         let mut planner = FftPlanner::new();
         let mut plan = |direction| {
             extent
@@ -74,6 +76,7 @@ impl<'a> Transforms<'a> {
             .map(|plan| plan.get_inplace_scratch_len());
         Self {
             world,
+            clock,
             extent,
             scratch: vec![Number::default(); room.max().unwrap_or(0)],
             plans,
@@ -97,11 +100,12 @@ impl<'a> Transforms<'a> {
             self.columns(0, 1, plane, width);
         }
         self.pack(space);
-        self.world.alltoall(
+        let (from, to) = (
             bytemuck::cast_slice(&self.packed),
             bytemuck::cast_slice_mut(frequency),
-            Datatype::Double,
-        )?;
+        );
+        let exchange = || self.world.alltoall(from, to, Datatype::Double);
+        self.clock.during(exchange)?;
         let rows = self.extent.rows();
         self.columns(0, 2, frequency, rows * width);
         Ok(())
@@ -116,11 +120,12 @@ impl<'a> Transforms<'a> {
         let [width, height, _] = self.extent.grid;
         let rows = self.extent.rows();
         self.columns(1, 2, frequency, rows * width);
-        self.world.alltoall(
+        let (from, to) = (
             bytemuck::cast_slice(frequency),
             bytemuck::cast_slice_mut(&mut self.packed),
-            Datatype::Double,
-        )?;
+        );
+        let exchange = || self.world.alltoall(from, to, Datatype::Double);
+        self.clock.during(exchange)?;
         self.unpack(space);
         for plane in space.chunks_exact_mut(width * height) {
             self.columns(1, 1, plane, width);

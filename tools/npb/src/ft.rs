@@ -11,6 +11,7 @@ use std::time::Instant;
 use weft_mpi::{Communicator, Datatype, Operation};
 
 use crate::class::Class;
+use crate::clock::Clock;
 use crate::field::{Extent, Number, Transforms};
 use crate::kernel::Kernel;
 use crate::output::{Detail, Outcome};
@@ -37,7 +38,8 @@ pub fn run(world: &Communicator<'_>, class: Class) -> Result<Outcome, Failed> {
         grid: class.grid(),
         ranks: world.size(),
     };
-    let mut transforms = Transforms::new(world, extent);
+    let clock = Clock::default();
+    let mut transforms = Transforms::new(world, &clock, extent);
     let mut space = vec![Number::default(); extent.points()];
     let mut frequency = space.clone();
     let mut faded = space.clone();
@@ -45,6 +47,7 @@ pub fn run(world: &Communicator<'_>, class: Class) -> Result<Outcome, Failed> {
     transforms.forward(&mut space, &mut frequency)?;
 
     world.barrier()?;
+    clock.take_s();
     let start = Instant::now();
     let factors = Factors::new(extent, world.rank());
     fill(&mut space, extent, world.rank());
@@ -53,9 +56,11 @@ pub fn run(world: &Communicator<'_>, class: Class) -> Result<Outcome, Failed> {
     for _ in 0..STEPS {
         factors.fade(&mut frequency, &mut faded);
         transforms.back(&mut faded, &mut space)?;
-        sums.push(checksum(world, extent, &space)?);
+        let sum = clock.during(|| checksum(world, extent, &space))?;
+        sums.push(sum);
     }
     let own_s = start.elapsed().as_secs_f64();
+    let communication = agree::spread(world, clock.take_s())?.mean;
     let seconds = agree::over_ranks(world, own_s, Operation::Max)?;
     let is_verified = sums.iter().zip(class.checksums()).all(|(sum, published)| {
         let published = Number::new(published.0, published.1);
@@ -68,6 +73,7 @@ pub fn run(world: &Communicator<'_>, class: Class) -> Result<Outcome, Failed> {
         detail: Detail::Checksums(sums.iter().map(|sum| (sum.re, sum.im)).collect()),
         iterations: STEPS,
         seconds,
+        communication,
         operations: operations(extent.points() * extent.ranks),
         is_verified,
     })

@@ -11,6 +11,7 @@ use std::time::Instant;
 use weft_mpi::{Communicator, Datatype, Layout, Operation};
 
 use crate::class::{Class, Keys};
+use crate::clock::Clock;
 use crate::kernel::Kernel;
 use crate::output::{Detail, Outcome};
 use crate::random::Random;
@@ -30,12 +31,14 @@ pub fn run(world: &Communicator<'_>, class: Class) -> Result<Outcome, Failed> {
     let mut sorter = Sorter::new(world, keys);
     sorter.rank(1)?;
     world.barrier()?;
+    sorter.clock.take_s();
     let mut wrong = 0;
     let start = Instant::now();
     for iteration in 1..=ITERATIONS {
         wrong += sorter.rank(iteration)?;
     }
     let own_s = start.elapsed().as_secs_f64();
+    let communication = agree::spread(world, sorter.clock.take_s())?.mean;
     let seconds = agree::over_ranks(world, own_s, Operation::Max)?;
     wrong += sorter.misplaced()?;
     let wrong = agree::over_ranks(world, wrong as f64, Operation::Sum)?;
@@ -45,6 +48,7 @@ pub fn run(world: &Communicator<'_>, class: Class) -> Result<Outcome, Failed> {
         detail: Detail::Keys(keys.count),
         iterations: ITERATIONS,
         seconds,
+        communication,
         operations: (ITERATIONS * keys.count) as f64,
         is_verified: wrong == 0.0,
     })
@@ -53,6 +57,7 @@ pub fn run(world: &Communicator<'_>, class: Class) -> Result<Outcome, Failed> {
 /// A rank's keys, with the memory of the exchange.
 struct Sorter<'a> {
     world: &'a Communicator<'a>,
+    clock: Clock,
     keys: Keys,
     own: Vec<i32>,
     bucketed: Vec<i32>,
@@ -77,6 +82,7 @@ impl<'a> Sorter<'a> {
         };
         Self {
             world,
+            clock: Clock::default(),
             keys,
             own: (0..count).map(|_| key()).collect(),
             bucketed: vec![0; count],
@@ -97,11 +103,7 @@ impl<'a> Sorter<'a> {
         let verified = self.verified_keys()?;
         let sizes = self.sort_into_buckets();
         let mut totals = sizes.clone();
-        self.world.allreduce_in_place(
-            bytemuck::cast_slice_mut(&mut totals),
-            Datatype::Int,
-            Operation::Sum,
-        )?;
+        self.sum(&mut totals)?;
         let bounds = share(&totals, self.keys.count, self.world.size());
         self.exchange(&sizes, &bounds)?;
         let rank = self.world.rank();
@@ -120,12 +122,18 @@ impl<'a> Sorter<'a> {
             let is_here = (first..first + self.own.len()).contains(&place);
             if is_here { self.own[place - first] } else { 0 }
         });
-        self.world.allreduce_in_place(
-            bytemuck::cast_slice_mut(&mut keys),
-            Datatype::Int,
-            Operation::Sum,
-        )?;
+        self.sum(&mut keys)?;
         Ok(keys)
+    }
+
+    /// The sum over all ranks, of each number.
+    fn sum(&self, numbers: &mut [i32]) -> Result<(), Failed> {
+        let bytes = bytemuck::cast_slice_mut(numbers);
+        let sum = || {
+            self.world
+                .allreduce_in_place(bytes, Datatype::Int, Operation::Sum)
+        };
+        Ok(self.clock.during(sum)?)
     }
 
     fn sort_into_buckets(&mut self) -> Vec<i32> {
@@ -154,11 +162,12 @@ impl<'a> Sorter<'a> {
             .map(|bound| sizes[bound[0]..bound[1]].iter().sum())
             .collect();
         let mut taken = vec![0_i32; given.len()];
-        self.world.alltoall(
+        let (from, to) = (
             bytemuck::cast_slice(&given),
             bytemuck::cast_slice_mut(&mut taken),
-            Datatype::Int,
-        )?;
+        );
+        let counts = || self.world.alltoall(from, to, Datatype::Int);
+        self.clock.during(counts)?;
         let layout = |counts: &[i32]| {
             let mut at = 0;
             let parts: Vec<(usize, usize)> = counts
@@ -174,12 +183,11 @@ impl<'a> Sorter<'a> {
         if self.taken.len() < self.taken_count {
             self.taken.resize(self.taken_count, 0);
         }
-        self.world.alltoallv(
-            (bytemuck::cast_slice(&self.bucketed), &layout(&given)?),
-            (bytemuck::cast_slice_mut(&mut self.taken), &layout(&taken)?),
-            Datatype::Int,
-        )?;
-        Ok(())
+        let (given, taken) = (layout(&given)?, layout(&taken)?);
+        let from = (bytemuck::cast_slice(&self.bucketed), &given);
+        let to = (bytemuck::cast_slice_mut(&mut self.taken), &taken);
+        let keys = || self.world.alltoallv(from, to, Datatype::Int);
+        Ok(self.clock.during(keys)?)
     }
 
     /// Counts the keys of this rank's range up to each.

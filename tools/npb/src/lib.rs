@@ -9,7 +9,7 @@
 //! In the order of a run:
 //! - [`class`]: the published sizes and results
 //! - [`random`]: the benchmark's generator of random numbers
-//! - [`ft`], on slabs of a [`field`]; [`is`]
+//! - [`ft`], on slabs of a [`field`]; [`is`]; the clock of their calls of MPI
 //! - [`output`]: the benchmark's layout, or JSON lines like those of the other benchmarks
 //!
 //! Written from the specification: Bailey and others, "The NAS Parallel Benchmarks", RNR-94-007,
@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod class;
+mod clock;
 pub mod field;
 pub mod ft;
 pub mod is;

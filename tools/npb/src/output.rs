@@ -34,6 +34,8 @@ pub struct Outcome {
     pub iterations: usize,
     /// The slowest rank's time.
     pub seconds: f64,
+    /// Of it, in MPI's calls: the mean over the ranks.
+    pub communication: f64,
     /// Operations of all ranks by NPB's formula.
     pub operations: f64,
     /// Whether the results are the published ones.
@@ -123,6 +125,7 @@ pub fn text(outcome: &Outcome, ranks: usize) -> String {
         ("Size", size),
         ("Iterations", outcome.iterations.to_string()),
         ("Time in seconds", format!("{:.4}", outcome.seconds)),
+        ("In communication", format!("{:.6}", outcome.communication)),
         ("Total processes", ranks.to_string()),
         ("Mop/s total", format!("{:.2}", outcome.rate())),
         (
@@ -177,6 +180,7 @@ pub fn print(world: &Communicator<'_>, outcome: &Outcome, json: bool) -> Result<
         "median": outcome.rate(),
         "unit": "Mop/s",
         "seconds": outcome.seconds,
+        "communication_seconds": outcome.communication,
         "verified": outcome.is_verified,
     });
     write(world, &format!("{line}\n"))
@@ -208,6 +212,7 @@ mod tests {
             detail: Detail::Checksums(Class::S.checksums().to_vec()),
             iterations: 6,
             seconds: 0.07,
+            communication: 0.0123,
             operations: 176e6,
             is_verified: true,
         };
@@ -222,6 +227,7 @@ mod tests {
             " FT Benchmark Completed.",
             " Class           =                        S",
             " Size            =             64x  64x  64",
+            " In communication=                 0.012300",
             " Verification    =               SUCCESSFUL",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
