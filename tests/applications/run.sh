@@ -38,6 +38,22 @@ header = json.loads(open(sys.argv[1]).readline())
 assert header["place"] == "testbed direct,mtu=9000", header' "$work/rows"
 }
 
+# three_transports: Weft with its collectives, Weft without, and native; each has both figures.
+three_transports() {
+    "$weft" bench app ft --quick --rounds 1 --transports weft,weft+mpi,native --json \
+        >"$work/rows" || return 1
+    python3 - "$work/rows" <<'PYTHON'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert rows[0]["transports"] == ["weft", "weft+mpi", "native"], rows[0]
+commands = rows[0]["commands"]
+assert ["--collectives mpi" in command for command in commands] == [False, True, False], commands
+for name in ("communication", "whole job"):
+    found = [row["summary"]["median"] for row in rows[1:] if row["name"] == name]
+    assert len(found) == 3 and all(value > 0 for value in found), (name, found)
+PYTHON
+}
+
 # reports_figure UNIT OTHER: the rows agree and have this figure for weft and the other transport.
 reports_figure() {
     python3 - "$work/rows" "$1" "$2" <<'PYTHON'
@@ -67,12 +83,13 @@ explained gromacs gromacs
 explained openfoam openfoam
 "$weft" bench app namd >/dev/null 2>"$work/talk"
 code=$?
-if [ "$code" = 2 ] && grep -q 'hpcc, lammps, gromacs, openfoam' "$work/talk"; then
+if [ "$code" = 2 ] && grep -q 'hpcc, lammps, gromacs, openfoam, ft, is' "$work/talk"; then
     ok 'an unknown program is wrong usage'
 else
     not_ok "an unknown program is wrong usage: $code"
 fi
 agrees lammps lmp timesteps/s
+agrees lammps lmp timesteps/s --case water
 if why=$(tests/testbed/testbed.sh check) && command -v lmp >/dev/null &&
     command -v mpiexec.openmpi >/dev/null; then
     check 'lammps runs between two hosts over weft and tcp and agrees' between_hosts
@@ -95,6 +112,12 @@ else
     skip 'OpenFOAM pitzDaily and motorBike' 'openfoam-examples is not installed'
 fi
 agrees hpcc hpcc Gflop/s
+agrees is mpiexec.openmpi Mop/s
+if command -v mpiexec.openmpi >/dev/null; then
+    check 'ft with the collectives of Weft and of the MPI and over native' three_transports
+else
+    skip 'ft over three transports' "Debian's Open MPI is not installed"
+fi
 check 'folders of the runs are gone' \
     test -z "$(find "$work" "$bare" -maxdepth 1 -name 'weft-app-*')"
 summary

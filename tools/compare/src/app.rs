@@ -9,8 +9,8 @@
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
-//! - [`list`]: the programs ([`hpcc`], [`lammps`], [`gromacs`], [`openfoam`]); [`program`]: what
-//!   each needs, its input, its command line and what it reports
+//! - [`list`]: the programs ([`hpcc`], [`lammps`], [`gromacs`], [`openfoam`], [`npb`]);
+//!   [`program`]: what each needs, its input, its command line and what it reports
 //! - [`job`]: one run in a folder of its own
 //! - [`rounds`]: all runs, and whether their results agree
 //! - [`table`]: the figures as text or JSON lines
@@ -22,6 +22,7 @@ pub mod hpcc;
 pub mod job;
 pub mod lammps;
 pub mod list;
+pub mod npb;
 pub mod openfoam;
 pub mod program;
 pub mod rounds;

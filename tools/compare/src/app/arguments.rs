@@ -5,6 +5,7 @@
 
 use super::list;
 use super::program::Size;
+use crate::compare::configuration::{BEFORE, Configuration, has_known_variant};
 use crate::compare::place::Place;
 use crate::testbed::network::Network;
 use clap::Parser;
@@ -17,10 +18,17 @@ use std::path::PathBuf;
 pub struct Entrant {
     /// What it is called in tables.
     pub name: String,
-    /// As `weft run --transport` knows it.
+    /// As `weft run --transport` knows it, with its variant: `weft`, `weft+mpi`.
     pub transport: String,
     /// `K=V` for its ranks alone.
     pub environment: Vec<String>,
+}
+
+impl Entrant {
+    /// It under an MPI.
+    pub fn configuration(&self, mpi: &str) -> Configuration {
+        Configuration::new(mpi, &self.transport)
+    }
 }
 
 /// The options, checked.
@@ -35,11 +43,12 @@ pub struct Entrant {
                        differ; 2 wrong usage."
 )]
 pub struct Settings {
-    /// What to run: hpcc, lammps, gromacs or openfoam
+    /// What to run: hpcc, lammps, gromacs, openfoam, ft or is
     #[arg(value_name = "PROGRAM", value_parser = known)]
     pub program: String,
-    /// Transports, as `weft run --transport` knows them [default: weft,native,tcp; between hosts:
-    /// weft,tcp]
+    /// Transports, as `weft run --transport` knows them; weft+mpi is Weft with the MPI's own
+    /// collectives (weft run --collectives mpi), TRANSPORT+plain and TRANSPORT+pause as in `weft
+    /// bench compare` [default: weft,native,tcp; between hosts: weft,tcp]
     #[arg(long, value_delimiter = ',', value_name = "TRANSPORT,...")]
     pub transports: Vec<String>,
     /// Instead of --transports: Weft with the variables K=V, called NAME; given twice or more,
@@ -51,8 +60,9 @@ pub struct Settings {
         conflicts_with = "transports"
     )]
     pub variants: Vec<Entrant>,
-    /// OpenFOAM's case: cavity, pitzdaily or motorbike (the last two need openfoam-examples)
-    #[arg(long = "case", value_name = "CASE", value_parser = ["cavity", "pitzdaily", "motorbike"])]
+    /// One of the program's cases. LAMMPS: melt (the default) or water (PPPM). OpenFOAM: cavity
+    /// (the default), pitzdaily or motorbike; the last two need openfoam-examples
+    #[arg(long = "case", value_name = "CASE")]
     pub case: Option<String>,
     /// The MPI that the program is linked to, as `weft run --mpi` knows it
     #[arg(long, value_name = "MPI", default_value = "debian-openmpi")]
@@ -65,6 +75,10 @@ pub struct Settings {
     /// direct, or paths=4,rate=500mbit,loss=1. Needs root
     #[arg(long, value_name = "NETWORK", conflicts_with = "hosts")]
     pub testbed: Option<Network>,
+    /// The libfabric.so.1 that ranks over Weft load in place of the one that their MPI was linked
+    /// to, as `weft run --libfabric` takes it
+    #[arg(long, value_name = "FILE")]
+    pub libfabric: Option<PathBuf>,
     /// Ranks
     #[arg(
         short = 'n',
@@ -188,11 +202,23 @@ pub fn parse(words: Vec<OsString>) -> Result<Settings, clap::Error> {
             )));
         }
     }
-    if settings.case.is_some() && settings.program != "openfoam" {
+    let known = |name: &&String| has_known_variant(name) && !name.ends_with(&format!("+{BEFORE}"));
+    if let Some(bad) = settings.transports.iter().find(|name| !known(name)) {
         return Err(complain(format!(
-            "--case: only openfoam has cases, not {}",
-            settings.program
+            "--transports: '{bad}': after the + write mpi (weft run --collectives mpi), plain \
+             (as a plain mpirun starts it), pause (weft run --yield pause) or again (once more)"
         )));
+    }
+    let cases = list::cases(&settings.program);
+    if let Some(bad) = settings
+        .case
+        .as_ref()
+        .filter(|case| !cases.contains(&case.as_str()))
+    {
+        return Err(complain(match cases.is_empty() {
+            true => format!("--case: {} has only one case", settings.program),
+            false => format!("--case: '{bad}' is none of {}", cases.join(", ")),
+        }));
     }
     if let Some(bad) = settings
         .environment
@@ -224,10 +250,13 @@ mod tests {
             (&["namd"][..], "namd"),
             (&["hpcc", "--rounds", "0"], "0"),
             (&["hpcc", "--transports", "weft,weft"], "comes twice"),
+            (&["hpcc", "--transports", "weft+fast"], "weft+fast"),
+            (&["hpcc", "--transports", "weft+before"], "weft+before"),
             (&["hpcc", "--env", "X"], "'X'"),
             (&["hpcc", "--keep", "/"], "exists already"),
             (&["hpcc", "-n", "0"], "0"),
-            (&["hpcc", "--case", "cavity"], "only openfoam"),
+            (&["hpcc", "--case", "cavity"], "only one case"),
+            (&["lammps", "--case", "cavity"], "melt, water"),
             (&["openfoam", "--case", "submarine"], "submarine"),
             (&["hpcc", "--testbed", "paths=0"], "from 1 to 64"),
             (

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The programs by name, and where they are looked for.
 //!
-//! Called by app and its arguments; lists hpcc, lammps, gromacs and openfoam.
+//! Called by app and its arguments; lists hpcc, lammps, gromacs, openfoam and npb.
 
 use super::program::Program;
 use std::ffi::OsStr;
 
-static PROGRAMS: [&dyn Program; 6] = [
+static PROGRAMS: [&dyn Program; 9] = [
     &super::hpcc::Hpcc,
-    &super::lammps::Lammps,
+    &super::lammps::MELT,
+    &super::lammps::WATER,
     &super::gromacs::Gromacs,
     &super::openfoam::cavity::Cavity,
     &super::openfoam::examples::PitzDaily,
     &super::openfoam::examples::MotorBike,
+    &super::npb::FT,
+    &super::npb::IS,
 ];
 
 /// All names.
@@ -20,6 +23,14 @@ pub fn names() -> Vec<&'static str> {
     let mut names: Vec<_> = PROGRAMS.iter().map(|program| program.name()).collect();
     names.dedup();
     names
+}
+
+/// The cases of a program; none where it has only one.
+pub fn cases(name: &str) -> Vec<&'static str> {
+    let own = PROGRAMS.iter().filter(|program| program.name() == name);
+    own.map(|program| program.case())
+        .filter(|case| !case.is_empty())
+        .collect()
 }
 
 /// The program of a name out of [`names`], and of a case where it has several; the first of them
@@ -61,6 +72,9 @@ mod tests {
         for program in PROGRAMS {
             let lost = missing(program, empty.path().as_os_str());
             assert_eq!(lost.len(), program.files().len());
+            if lost.is_empty() {
+                continue;
+            }
             let text = explained(program, &lost);
             assert!(
                 text.contains(program.files()[0].0) && text.contains("apt install"),
@@ -84,6 +98,12 @@ mod tests {
     fn case_chooses_among_those_of_a_program() {
         assert_eq!(named("openfoam", None).case(), "cavity");
         assert_eq!(named("openfoam", Some("motorbike")).case(), "motorbike");
-        assert_eq!(names(), ["hpcc", "lammps", "gromacs", "openfoam"]);
+        assert_eq!(named("lammps", None).case(), "melt");
+        assert_eq!(cases("lammps"), ["melt", "water"]);
+        assert!(cases("hpcc").is_empty());
+        assert_eq!(
+            names(),
+            ["hpcc", "lammps", "gromacs", "openfoam", "ft", "is"]
+        );
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the rest needs to know of a program.
 //!
-//! Called by app and rounds; implemented by hpcc, lammps, gromacs and openfoam.
+//! Called by app and rounds; implemented by hpcc, lammps, gromacs, openfoam and npb.
 
 use crate::error::Error;
 use std::path::Path;

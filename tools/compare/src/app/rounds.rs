@@ -5,12 +5,12 @@
 //! a second failure its transport is not run again.
 
 use super::arguments::{Entrant, Settings};
-use super::folder::copy;
+use super::folder::{copy, left};
 use super::job;
 use super::program::{Measured, Outcome, Program};
-use crate::compare::configuration::Configuration;
+use crate::compare::configuration::{Configuration, PLAIN};
 use crate::compare::job_start::JobStart;
-use crate::compare::launches::dry_run;
+use crate::compare::launches::{dry_run, run_options};
 use crate::compare::measure::Interrupt;
 use crate::error::Error;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
-use weft_statistics::interval::Column;
+use weft_statistics::interval::{Better, Column};
 
 /// Failures after which a transport is left alone (chosen: one may be an accident).
 const PATIENCE: usize = 2;
@@ -82,11 +82,13 @@ impl Record {
     }
 
     /// What others are compared with: the MPI's own transport when it took part, else the last that
-    /// is not Weft.
+    /// is not Weft, else the last that is Weft set up in another way.
     pub fn base(&self) -> Option<&str> {
         let own = self.transports.iter().find(|name| *name == "native");
-        let other = self.transports.iter().rev().find(|name| *name != "weft");
-        own.or(other).map(String::as_str)
+        let last = |takes: fn(&str) -> bool| self.transports.iter().rev().find(|name| takes(name));
+        let other = last(|name| !Configuration::new("", name).is_weft());
+        let variant = last(|name| name != "weft");
+        own.or(other).or(variant).map(String::as_str)
     }
 }
 
@@ -112,10 +114,7 @@ pub fn all(
     };
     let mut entrants = settings.entrants();
     entrants.retain(|entrant| {
-        let configuration = Configuration {
-            mpi: settings.mpi.clone(),
-            transport: entrant.transport.clone(),
-        };
+        let configuration = entrant.configuration(&settings.mpi);
         let can = dry_run(&weft, &configuration, job_start, 2);
         match &can {
             Ok(_) => record.transports.push(entrant.name.clone()),
@@ -242,32 +241,27 @@ impl Rounds<'_> {
         }
         let limit = Duration::from_secs(self.settings.timeout) + SPARE;
         job::run(&command, &folder, limit)?;
-        self.program.read(&folder)
+        let mut outcome = self.program.read(&folder)?;
+        outcome.figures.push(whole_job(&folder)?);
+        Ok(outcome)
     }
 
     fn command(&self, entrant: &Entrant, words: &[String]) -> Vec<OsString> {
         let mut command = self.job_start.enter.clone();
         command.extend([self.weft.into(), "run".into()]);
-        let (ranks, seconds) = (
-            self.settings.ranks.to_string(),
-            self.settings.timeout.to_string(),
-        );
-        let options = [
-            "--mpi",
-            &self.settings.mpi,
-            "--transport",
-            &entrant.transport,
-            "-n",
-            &ranks,
-            "--quiet",
-            "--timeout",
-            &seconds,
-        ];
-        command.extend(options.map(OsString::from));
-        command.extend(self.job_start.options.iter().cloned());
+        let configuration = entrant.configuration(&self.settings.mpi);
+        let ranks = self.settings.ranks.into();
+        command.extend(run_options(&configuration, self.job_start, ranks));
+        let seconds = self.settings.timeout.to_string();
+        command.extend(["--quiet", "--timeout", &seconds].map(OsString::from));
         // A single rank has nobody to send to.
-        if entrant.transport == "weft" && self.settings.ranks > 1 {
+        if configuration.is_weft() && self.settings.ranks > 1 {
             command.push("--require-weft".into());
+        }
+        let other = self.settings.libfabric.as_ref();
+        let takes = configuration.is_weft() && configuration.variant() != Some(PLAIN);
+        if let Some(file) = other.filter(|_| takes) {
+            command.extend(["--libfabric".into(), file.into()]);
         }
         let shared = self.settings.environment.iter();
         for variable in shared.chain(&entrant.environment) {
@@ -277,6 +271,18 @@ impl Rounds<'_> {
         command.extend(words.iter().map(OsString::from));
         command
     }
+}
+
+/// How long the job took by the wall clock, from the start of `weft run` to its end.
+fn whole_job(folder: &Path) -> Result<Measured, Error> {
+    let seconds = left(&folder.join(job::SECONDS))?;
+    let seconds = seconds.trim().parse();
+    Ok(Measured {
+        name: "whole job",
+        unit: "s",
+        better: Better::Less,
+        value: seconds.map_err(|_| Error::result("the run's duration was not kept"))?,
+    })
 }
 
 fn bar(runs: usize) -> ProgressBar {
@@ -306,6 +312,24 @@ fn difference(expected: &[String], found: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn base_is_native_then_another_transport_then_another_way_of_weft() {
+        for (transports, base) in [
+            (&["weft", "native", "tcp"][..], Some("native")),
+            (&["weft", "tcp", "weft+mpi"], Some("tcp")),
+            (&["weft", "weft+mpi"], Some("weft+mpi")),
+            (&["one", "two"], Some("two")),
+            (&["weft"], None),
+        ] {
+            let transports = transports.iter().map(|name| (*name).to_owned()).collect();
+            let record = Record {
+                transports,
+                ..Record::default()
+            };
+            assert_eq!(record.base(), base);
+        }
+    }
 
     #[test]
     fn first_difference_is_shown_from_both_sides() {
