@@ -19,8 +19,9 @@ use fuser::{
     ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use tokio::runtime::Handle;
+use weft_files::locks::table::Span;
 use weft_files::{
-    BucketFiles, Change, Given, Kind, LockCall, Place, Special, Written, close_broken, copy_range,
+    BucketFiles, Change, Given, Kind, Place, Special, Written, close_broken, copy_range,
     send_ready, write_now,
 };
 
@@ -658,19 +659,17 @@ impl Filesystem for BucketFilesystem {
         process: u32,
         reply: ReplyLock,
     ) {
-        let lock = LockCall {
+        let call = Call {
             ino: ino.0,
             handle: handle.0,
             owner: owner.0,
-            span: locking::span(start, end),
-            is_exclusive: None,
-            process,
-        };
-        let call = Call {
-            lock,
+            span: Span {
+                first: start,
+                last: end,
+            },
             kind,
+            process,
             thread: request.pid(),
-            sleeps: false,
         };
         self.locking.get(&self.files, call, reply);
     }
@@ -689,21 +688,19 @@ impl Filesystem for BucketFilesystem {
         sleeps: bool,
         reply: ReplyEmpty,
     ) {
-        let lock = LockCall {
+        let call = Call {
             ino: ino.0,
             handle: handle.0,
             owner: owner.0,
-            span: locking::span(start, end),
-            is_exclusive: None,
-            process,
-        };
-        let call = Call {
-            lock,
+            span: Span {
+                first: start,
+                last: end,
+            },
             kind,
+            process,
             thread: request.pid(),
-            sleeps,
         };
-        self.locking.set(&self.files, call, reply);
+        self.locking.set(&self.files, call, sleeps, reply);
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {

@@ -35,14 +35,20 @@ pub struct Locking {
 /// A call of the kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct Call {
-    /// Without its kind.
-    pub lock: LockCall,
+    /// The node of the file.
+    pub ino: u64,
+    /// The open file.
+    pub handle: u64,
+    /// The kernel's number of who asks.
+    pub owner: u64,
+    /// The bytes.
+    pub span: Span,
     /// F_RDLCK, F_WRLCK or F_UNLCK.
     pub kind: i32,
-    /// Of who asks.
+    /// Who asks, for others to see.
+    pub process: u32,
+    /// Its thread.
     pub thread: u32,
-    /// Whether it waits.
-    pub sleeps: bool,
 }
 
 impl Call {
@@ -54,8 +60,12 @@ impl Call {
             _ => return None,
         };
         Some(LockCall {
+            ino: self.ino,
+            handle: self.handle,
+            owner: self.owner,
+            span: self.span,
             is_exclusive,
-            ..self.lock
+            process: self.process,
         })
     }
 }
@@ -70,8 +80,8 @@ impl Locking {
         }
     }
 
-    /// F_SETLK, F_SETLKW and flock(2).
-    pub fn set(&self, files: &Arc<BucketFiles>, call: Call, reply: ReplyEmpty) {
+    /// F_SETLK, F_SETLKW and flock(2); `sleeps`: it waits.
+    pub fn set(&self, files: &Arc<BucketFiles>, call: Call, sleeps: bool, reply: ReplyEmpty) {
         let Some(lock) = call.lock() else {
             return reply.error(Errno::EINVAL);
         };
@@ -81,7 +91,7 @@ impl Locking {
                 // It could not join its job: a lock here would exclude nobody there.
                 return reply.error(Errno::ENOLCK);
             };
-            let done = if call.sleeps {
+            let done = if sleeps {
                 let interrupted = signalled(call.thread);
                 calls.wait(&files.open_files, &lock, interrupted).await
             } else {
@@ -148,11 +158,6 @@ pub fn check(files: &BucketFiles, handle: u64) -> Result<(), Fault> {
         Some(calls) => calls.locks().check(handle),
         None => Ok(()),
     }
-}
-
-/// The bytes of a call.
-pub fn span(first: u64, last: u64) -> Span {
-    Span { first, last }
 }
 
 /// Ends when a signal waits for a thread that it does not block.

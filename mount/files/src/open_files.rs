@@ -46,9 +46,7 @@ impl OpenFile {
             *reader = Arc::new(Reader::new(Arc::clone(version)));
         }
     }
-}
 
-impl OpenFile {
     /// This content is read from now on.
     fn read_only_of(&self, version: &Arc<Version>) {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);

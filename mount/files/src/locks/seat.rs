@@ -19,9 +19,8 @@ use crate::locks::table::{Holder, Lock, Span, Table};
 /// A file of which somebody holds, wants or gives up locks.
 #[derive(Debug)]
 struct File {
-    /// The key when the first of these locks was asked for: it stays so under a new name.
-    key: String,
-    keeper: usize,
+    /// With the key when the first of these locks was asked for: it stays so under a new name.
+    place: Place,
     /// By the open file that took a lock last. Of each holder no byte is in two of them.
     mine: HashMap<u64, Table>,
     /// Calls that are under way.
@@ -94,7 +93,6 @@ struct State {
 /// All locks of this node's programs.
 #[derive(Debug)]
 pub struct Seat {
-    own: usize,
     lease: Duration,
     state: Mutex<State>,
 }
@@ -110,7 +108,6 @@ impl Seat {
             ..State::default()
         };
         Self {
-            own,
             lease,
             state: Mutex::new(state),
         }
@@ -124,16 +121,12 @@ impl Seat {
     pub fn begin(&self, ino: u64, place: Place) -> Place {
         let mut state = self.state();
         let file = state.files.entry(ino).or_insert_with(|| File {
-            key: place.key,
-            keeper: place.keeper,
+            place,
             mine: HashMap::new(),
             users: 0,
         });
         file.users += 1;
-        Place {
-            key: file.key.clone(),
-            keeper: file.keeper,
-        }
+        file.place.clone()
     }
 
     /// A holder gives up a range: a call begins, if the holder has locks of the file.
@@ -141,10 +134,7 @@ impl Seat {
         let mut state = self.state();
         let file = state.files.get_mut(&ino).filter(|file| file.has(holder))?;
         file.users += 1;
-        let place = Place {
-            key: file.key.clone(),
-            keeper: file.keeper,
-        };
+        let place = file.place.clone();
         for expected in state.waiting.values_mut() {
             let lock = &expected.asked.lock;
             let is_of_holder = expected.asked.ino == ino && lock.holder == holder;
@@ -167,8 +157,7 @@ impl Seat {
     /// The session with a keeper, begun where there is none.
     pub fn session(&self, keeper: usize, now: Instant) -> Session {
         let mut state = self.state();
-        let is_past = |open: &Open| open.valid_until.is_some_and(|until| until < now);
-        if keeper != self.own && state.sessions.get(&keeper).is_some_and(is_past) {
+        if state.is_past(keeper, now) {
             state.end_session(keeper);
         }
         if !state.sessions.contains_key(&keeper) {
@@ -181,7 +170,7 @@ impl Seat {
         }
         let open = state.sessions[&keeper];
         Session {
-            node: self.own as u64,
+            node: state.own as u64,
             number: open.number,
             is_new: open.valid_until.is_none(),
         }
@@ -312,15 +301,10 @@ impl Seat {
         let mut state = self.state();
         if let Some((ino, _)) = state.handles.get(&handle)
             && let Some(file) = state.files.get(ino)
-            && file.keeper != self.own
             && !file.mine.is_empty()
         {
-            let keeper = file.keeper;
-            let until = state
-                .sessions
-                .get(&keeper)
-                .and_then(|open| open.valid_until);
-            if until.is_some_and(|until| until < now) {
+            let keeper = file.place.keeper;
+            if state.is_past(keeper, now) {
                 state.end_session(keeper);
             }
         }
@@ -330,14 +314,14 @@ impl Seat {
     /// The keepers that must hear of this node. Sessions that are past end here.
     pub fn to_renew(&self, now: Instant) -> Vec<usize> {
         let mut state = self.state();
-        let others = state.sessions.iter().filter(|(node, _)| **node != self.own);
-        let past = others.filter(|(_, open)| open.valid_until.is_some_and(|until| until < now));
-        for keeper in past.map(|(keeper, _)| *keeper).collect::<Vec<_>>() {
-            state.end_session(keeper);
+        for keeper in state.sessions.keys().copied().collect::<Vec<_>>() {
+            if state.is_past(keeper, now) {
+                state.end_session(keeper);
+            }
         }
-        let used: BTreeSet<usize> = state.files.values().map(|file| file.keeper).collect();
-        let own = self.own;
-        used.into_iter().filter(|keeper| *keeper != own).collect()
+        let used = state.files.values().map(|file| file.place.keeper);
+        let used: BTreeSet<usize> = used.filter(|keeper| *keeper != state.own).collect();
+        used.into_iter().collect()
     }
 }
 
@@ -359,14 +343,18 @@ impl File {
 }
 
 impl State {
+    /// Whether the session with a keeper has lasted its time. That with this node itself stays.
+    fn is_past(&self, keeper: usize, now: Instant) -> bool {
+        let open = self.sessions.get(&keeper);
+        let until = open.and_then(|open| open.valid_until);
+        keeper != self.own && until.is_some_and(|until| until < now)
+    }
+
     /// Whether a session lasts still.
     fn lasts(&self, keeper: usize, session: u64) -> bool {
-        let now = Instant::now();
-        let lasts = |open: &Open| {
-            let until = open.valid_until;
-            open.number == session && (keeper == self.own || until.is_none_or(|until| now <= until))
-        };
-        self.sessions.get(&keeper).is_some_and(lasts)
+        let is_this = |open: &Open| open.number == session;
+        let open = self.sessions.get(&keeper);
+        open.is_some_and(is_this) && !self.is_past(keeper, Instant::now())
     }
 
     fn granted(&mut self, session: u64, ticket: u64) -> bool {
@@ -408,7 +396,7 @@ impl State {
         let kept = self
             .files
             .iter_mut()
-            .filter(|(_, file)| file.keeper == keeper);
+            .filter(|(_, file)| file.place.keeper == keeper);
         for (ino, file) in kept {
             let mine = std::mem::take(&mut file.mine);
             for (handle, (of, owners)) in &self.handles {
