@@ -103,12 +103,7 @@ impl Program for Gromacs {
             value: speed,
         }];
         // A single rank does not communicate.
-        figures.extend(communication(&log).map(|seconds| Measured {
-            name: "communication",
-            unit: "s",
-            better: Better::Less,
-            value: seconds,
-        }));
+        figures.extend(communication(&log).map(Measured::communication_s));
         Ok(Outcome { figures, result })
     }
 

@@ -133,13 +133,10 @@ fn parse(log: &str) -> Result<Outcome, Error> {
             better: Better::More,
             value: speed,
         },
-        Measured {
-            name: "communication",
-            unit: "s",
-            better: Better::Less,
-            value: communication(log)
+        Measured::communication_s(
+            communication(log)
                 .ok_or_else(|| Error::result("LAMMPS reported no time in communication"))?,
-        },
+        ),
     ];
     Ok(Outcome { figures, result })
 }

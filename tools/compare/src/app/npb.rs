@@ -114,12 +114,7 @@ fn parse(text: &str) -> Result<Outcome, Error> {
                 better: Better::More,
                 value: number("Mop/s total")?,
             },
-            Measured {
-                name: "communication",
-                unit: "s",
-                better: Better::Less,
-                value: number("In communication")?,
-            },
+            Measured::communication_s(number("In communication")?),
         ],
         result,
     })

@@ -29,6 +29,23 @@ pub struct Measured {
     pub value: f64,
 }
 
+impl Measured {
+    /// A duration, of which less is good.
+    pub fn duration_s(name: &'static str, value: f64) -> Self {
+        Self {
+            name,
+            unit: "s",
+            better: Better::Less,
+            value,
+        }
+    }
+
+    /// How long ranks were in communication, as the program itself says.
+    pub fn communication_s(value: f64) -> Self {
+        Self::duration_s("communication", value)
+    }
+}
+
 /// What a run came to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {

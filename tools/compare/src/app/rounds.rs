@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
-use weft_statistics::interval::{Better, Column};
+use weft_statistics::interval::Column;
 
 /// Failures after which a transport is left alone (chosen: one may be an accident).
 const PATIENCE: usize = 2;
@@ -277,12 +277,8 @@ impl Rounds<'_> {
 fn whole_job(folder: &Path) -> Result<Measured, Error> {
     let seconds = left(&folder.join(job::SECONDS))?;
     let seconds = seconds.trim().parse();
-    Ok(Measured {
-        name: "whole job",
-        unit: "s",
-        better: Better::Less,
-        value: seconds.map_err(|_| Error::result("the run's duration was not kept"))?,
-    })
+    let seconds = seconds.map_err(|_| Error::result("the run's duration was not kept"))?;
+    Ok(Measured::duration_s("whole job", seconds))
 }
 
 fn bar(runs: usize) -> ProgressBar {
