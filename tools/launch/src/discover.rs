@@ -357,6 +357,7 @@ fn libmpi_of(mpiexec: &Path, family: Family, loader: &Loader) -> Option<PathBuf>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compiled::cc;
 
     /// Written by another process, as a file that this one (or a child forked meanwhile) has open
     /// for writing cannot be executed.
@@ -474,15 +475,10 @@ mod tests {
     fn the_library_of_the_standard_abi_belongs_to_the_mpi_beside_it() {
         let folder = tempfile::tempdir().unwrap();
         let library = |name: &str, function: &str| {
-            let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            let source = path.with_extension("c");
-            std::fs::write(&source, format!("int {function}(void) {{ return 0; }}")).unwrap();
-            let mut compiler = Command::new("cc");
-            compiler.args(["-shared", "-o"]).arg(&path).arg(source);
-            assert!(compiler.status().unwrap().success());
-            path
+            let source = format!("int {function}(void) {{ return 0; }}");
+            cc(folder.path(), name, &source, &["-shared"])
         };
+        std::fs::create_dir(folder.path().join("elsewhere")).unwrap();
         let mpich = mpich(Some(library("libmpi.so.12", "MPI_Init")));
         for (name, function, is_own) in [
             ("libmpi_abi.so.1", "MPI_Init", true),
