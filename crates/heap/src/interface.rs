@@ -36,6 +36,9 @@ pub struct Face {
     pub offer: extern "C" fn(u64, u64) -> c_int,
 }
 
+/// How much of a wrong value an error shows. Chosen: any number fits.
+const SHOWN_BYTES: usize = 40;
+
 /// Tells the user, once, why nothing is shared.
 fn say(parts: &[&[u8]]) {
     static SAID: OnceLock<()> = OnceLock::new();
@@ -54,9 +57,12 @@ fn open() -> Option<Face> {
     let asked = process::variable(LIMIT_VARIABLE).map(CStr::to_bytes);
     let limit = limit::limit_bytes(asked, limit::machine_bytes());
     let Ok(most_bytes) = limit else {
+        let value = asked.unwrap_or_default();
         say(&[
             b"weft-heap: memory stays private: WEFT_HEAP_LIMIT must be a number of bytes from ",
-            b"1048576 (1 MiB) to 274877906944 (256 GiB)\n",
+            b"1048576 (1 MiB) to 274877906944 (256 GiB), not \"",
+            &value[..value.len().min(SHOWN_BYTES)],
+            b"\"\n",
         ]);
         return None;
     };

@@ -55,4 +55,5 @@ fn a_limit_that_is_none_is_named_and_the_program_runs_without() {
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success());
     assert!(text.contains("WEFT_HEAP_LIMIT must be"), "{text}");
+    assert!(text.contains("not \"lots\""), "{text}");
 }

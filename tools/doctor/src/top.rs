@@ -50,7 +50,7 @@ use watch::Watch;
 pub struct TopArguments {
     /// Seconds between readings
     #[arg(long, default_value = "1", value_parser = seconds, value_name = "SECONDS")]
-    #[arg(allow_negative_numbers = true)]
+    #[arg(allow_hyphen_values = true)]
     pub interval: Duration,
     /// Read twice, an interval apart, print, and end
     #[arg(long)]

@@ -155,8 +155,7 @@ impl Surroundings {
     /// prefix for one: below /tmp that may be anybody's.
     fn checkout(&self) -> Option<&Path> {
         let above = self.executable_folder.as_deref()?.parent()?;
-        let is_built = above.ends_with("dist") || above.ends_with("target");
-        above.parent().filter(|_| is_built)
+        (above.ends_with("dist") || above.ends_with("target")).then(|| above.parent())?
     }
 
     /// The virtual environment in which pip has put this `weft`, which need not be the active one.
@@ -164,6 +163,21 @@ impl Surroundings {
     fn own_virtual_environment(&self) -> Option<&Path> {
         let prefix = self.executable_folder.as_deref()?.parent()?;
         prefix.join("pyvenv.cfg").is_file().then_some(prefix)
+    }
+
+    /// The prefixes of WEFT_MPI_PATH, in order.
+    fn named_prefixes(&self) -> impl Iterator<Item = PathBuf> {
+        let paths = self.weft_mpi_path.iter().flat_map(std::env::split_paths);
+        paths.filter(|prefix| !prefix.as_os_str().is_empty())
+    }
+
+    /// The prefixes of WEFT_MPI_PATH that have no launcher, as after a wrong letter.
+    #[must_use]
+    pub fn empty_prefixes(&self) -> Vec<PathBuf> {
+        let named = self.named_prefixes();
+        named
+            .filter(|prefix| !prefix.join("bin/mpiexec").is_file())
+            .collect()
     }
 
     /// All places to look in, in order, whether or not anything is there.
@@ -176,14 +190,8 @@ impl Surroundings {
                 origin: origin.to_owned(),
             })
         };
-        for prefix in self
-            .weft_mpi_path
-            .iter()
-            .flat_map(|text| std::env::split_paths(text).collect::<Vec<_>>())
-        {
-            if !prefix.as_os_str().is_empty() {
-                add(prefix.join("bin/mpiexec"), "WEFT_MPI_PATH");
-            }
+        for prefix in self.named_prefixes() {
+            add(prefix.join("bin/mpiexec"), "WEFT_MPI_PATH");
         }
         if let Some(checkout) = self.checkout() {
             for name in ["openmpi", "mpich", "intel"] {
@@ -202,11 +210,7 @@ impl Surroundings {
                 "the virtual environment of weft",
             );
         }
-        for folder in self
-            .path
-            .iter()
-            .flat_map(|text| std::env::split_paths(text).collect::<Vec<_>>())
-        {
+        for folder in self.path.iter().flat_map(std::env::split_paths) {
             if folder.is_absolute() {
                 add(folder.join("mpiexec"), "PATH");
             }

@@ -29,6 +29,7 @@ use crate::program::{self, Program};
 use crate::rank_environment::RankProgram;
 use crate::remote_shell::RemoteShell;
 use crate::several_hosts::{self, Spread};
+use crate::stderr::say;
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
 use crate::{
     collectives, cores, job_key, known_problems, leftovers, limits, preloads, provider, report,
@@ -254,6 +255,14 @@ fn settings(
 
 /// The MPI that runs the program.
 fn chosen_mpi(arguments: &Arguments, program: &Program) -> Result<Chosen, Fault> {
+    if !arguments.quiet {
+        for prefix in Surroundings::of_this_process().empty_prefixes() {
+            say!(
+                "weft: note: WEFT_MPI_PATH names {}, which has no bin/mpiexec",
+                prefix.display()
+            );
+        }
+    }
     let here = discover::installations(&candidates(arguments, program));
     let wants_libfabric = arguments.transport.provider().is_some();
     choose::choose(&arguments.rank.mpi, program, &here, wants_libfabric)

@@ -39,6 +39,7 @@ fn a_number_below_all_that_are_possible_is_refused_as_a_number() {
         (&["submit", "-N", "-1", "x"], "1..=65536"),
         (&["doctor", "--host-timeout", "-1"], "1..=3600"),
         (&["top", "--interval", "-1"], "from 0.01 to 3600"),
+        (&["top", "--interval", "-1e9"], "from 0.01 to 3600"),
         (&["soak", "--minutes", "-1"], "from 0.1 to 10000"),
         (&["soak", "--seed", "-1"], "--seed <S>"),
         (&["soak", "--ranks", "-1"], "2..=32"),

@@ -446,6 +446,23 @@ fn unread(fake: &Fake, words: &[&str], reads_output: bool) -> (i32, String) {
 }
 
 #[test]
+fn a_prefix_without_a_launcher_is_named() {
+    let fake = Fake::new();
+    let (words, prefixes) = (
+        ["run", "--", "/bin/true"],
+        fake.path("") + ":/no/such/prefix",
+    );
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_weft"))
+        .args(words)
+        .env("WEFT_MPI_PATH", prefixes)
+        .output()
+        .unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    let note = "WEFT_MPI_PATH names /no/such/prefix, which has no bin/mpiexec";
+    assert_eq!(talk.matches(note).count(), 1, "{talk}");
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_every_tool_quietly() {
     let fake = Fake::new();
     let tools: [&[&str]; 3] = [
