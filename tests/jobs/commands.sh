@@ -34,6 +34,13 @@ submit "${plain[@]}" -- "$work/slow" && running=$id && wait_for 100 wait_state "
     says_its_end "$running"
 report $? 'a job is cancelled while it waits and while it runs'
 
+name='a job whose number cannot be written is queued, and the error has its number'
+weft submit "${plain[@]}" -- "$work/well" >/dev/full 2>"$work/out"
+[ $? = 1 ] &&
+    id=$(sed -n 's/.* job \([0-9]*\) is in the queue, but its number .*/\1/p' "$work/out") &&
+    [ -n "$id" ] && ends 0 '' weft wait "$id"
+report $? "$name"
+
 script signalled 'trap "echo got USR1; exit 5" USR1' 'echo ready' 'while :; do sleep 0.1; done'
 submit "${plain[@]}" -- "$work/signalled" &&
     wait_for 100 grep -qs ready "slurm-$id.out" && ends 0 '' weft cancel --signal USR1 "$id" &&

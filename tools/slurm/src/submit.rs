@@ -58,7 +58,6 @@ fn submit(arguments: &SubmitArguments) -> Result<u8, Fault> {
     }
     let limit_seconds = check(arguments, &requested)?;
     let id = give(&text)?;
-    println!("{id}");
     let submitted = Submitted {
         name: requested
             .job
@@ -69,6 +68,7 @@ fn submit(arguments: &SubmitArguments) -> Result<u8, Fault> {
         script: text,
     };
     remember(&id, &submitted);
+    answer(&id)?;
     say_how(&id, &script.start);
     if arguments.wait {
         return wait::until_over(&[id], None);
@@ -143,6 +143,17 @@ fn give(text: &str) -> Result<JobId, Fault> {
     let number = answer.trim().split(';').next().unwrap_or_default();
     let read = number.parse();
     read.map_err(|_| Fault::Slurm(format!("sbatch answered {answer:?}, and no number")))
+}
+
+/// Prints the job's number for whoever called. The job is in the queue by then: if the number
+/// cannot be written, the error has it.
+fn answer(id: &JobId) -> Result<(), Fault> {
+    writeln!(std::io::stdout(), "{id}").map_err(|error| {
+        Fault::Slurm(format!(
+            "job {id} is in the queue, but its number could not be written to standard output: \
+             {error}"
+        ))
+    })
 }
 
 /// A job without a record is a job all the same.
