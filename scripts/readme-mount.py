@@ -35,6 +35,12 @@ LOADS = {
     "cached": ("MB/s", "4 readers of 128 KiB that were read before"),
     "files-2": ("MB/s", "2 readers of a file of 128 MiB each"),
     "files-8": ("MB/s", "8 readers of a file of 128 MiB each"),
+    "fio-read": ("MB/s", "fio reads 1 GiB in order"),
+    "fio-write": ("MB/s", "fio writes 512 MiB in order, then fsync"),
+    "ior-write-2": ("MB/s", "IOR: 2 ranks write a file of 128 MiB each"),
+    "ior-write-8": ("MB/s", "IOR: 8 ranks write a file of 128 MiB each"),
+    "ior-read-2": ("MB/s", "IOR: 2 ranks read a file of 128 MiB each"),
+    "ior-read-8": ("MB/s", "IOR: 8 ranks read a file of 128 MiB each"),
     "unpack": ("s", "`tar` unpacks 500 files of 4 KiB"),
 }
 
@@ -113,7 +119,7 @@ def how(figures):
         f"({figures['processor']}, {figures['core_count']} cores, Linux {figures['kernel']}). The "
         "S3 server ran on the same machine. It waited 30 ms before each answer, and sent at most "
         "90 MB/s over a connection and 800 MB/s in all when large files were read or written. It "
-        "did not wait in three loads: that of data read before, and those of files of 128 MiB.")
+        "did not wait where data was read before, and with files of 128 MiB.")
 
 
 def table(figures, heads, cells):

@@ -6,13 +6,17 @@
 //! - [`settings`]: the command line.
 //! - [`rounds`]: all runs, and how long each took.
 //! - [`loads`]: the work of a run in the mounted folder, and the network for it.
+//! - [`commands`]: programs of a load, run to their end or the limit.
+//! - [`ior`]: the loads that are IOR's.
 //! - [`peers`]: how each program is mounted and unmounted.
 //! - [`server`]: the S3 server, its settings and counters.
 //! - [`results`]: the table, the page and the JSON.
 //! - [`fault`]: why one run, or the whole comparison, failed.
 #![forbid(unsafe_code)]
 
+pub mod commands;
 pub mod fault;
+pub mod ior;
 pub mod loads;
 pub mod peers;
 pub mod results;

@@ -3,14 +3,14 @@
 //! read. [`crate::rounds`] runs them.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::commands::{Outcome, fio, rate, run, text, timed, words};
 use crate::fault::Fault;
+use crate::ior::{self, Phase};
 use crate::server::Server;
 
 /// One load.
@@ -28,17 +28,6 @@ pub struct Load {
     pub work: fn(&Path, Duration) -> Result<Outcome, Fault>,
 }
 
-/// What a run took.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
-    /// In the load's unit.
-    pub figure: f64,
-    /// What the program asked for, in bytes; 0 where that is not the point.
-    pub asked_bytes: u64,
-    /// It was ended at the limit.
-    pub is_cut: bool,
-}
-
 const KEYS: u64 = 100_000;
 const TREE_FOLDERS: u64 = 16;
 const TREE_FILES: u64 = 1000;
@@ -48,7 +37,7 @@ const PACKED_FILES: u64 = 500;
 const FILE_BYTES: u64 = 128 << 20;
 
 /// All loads.
-pub static ALL: [Load; 9] = [
+pub static ALL: [Load; 15] = [
     Load {
         name: "list",
         what: "ls -l of 100,000 keys in one folder, 30 ms before each answer",
@@ -104,11 +93,7 @@ pub static ALL: [Load; 9] = [
         is_wide_area: true,
         work: |folder, limit| {
             let file = folder.join("random");
-            fio(
-                &file,
-                &["--rw=randread", "--bs=128k", "--numjobs=16", "--size=4g"],
-                limit,
-            )
+            random_reads(&file, "--numjobs=16", "--size=4g", limit)
         },
     },
     Load {
@@ -119,11 +104,7 @@ pub static ALL: [Load; 9] = [
         work: |folder, limit| {
             let file = folder.join("files0000000");
             fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
-            fio(
-                &file,
-                &["--rw=randread", "--bs=128k", "--numjobs=4", "--size=128m"],
-                limit,
-            )
+            random_reads(&file, "--numjobs=4", "--size=128m", limit)
         },
     },
     Load {
@@ -139,6 +120,58 @@ pub static ALL: [Load; 9] = [
         unit: "MB/s",
         is_wide_area: false,
         work: |folder, limit| file_per_process(folder, limit, 8),
+    },
+    Load {
+        name: "fio-read",
+        what: "fio reads 1 GiB in order in blocks of 1 MiB, the network of stream",
+        unit: "MB/s",
+        is_wide_area: true,
+        work: |folder, limit| {
+            let job = ["--rw=read", "--bs=1m", "--size=1g", "--readonly"];
+            fio(&folder.join("stream"), &job, limit)
+        },
+    },
+    Load {
+        name: "fio-write",
+        what: "fio writes 512 MiB in order in blocks of 1 MiB, then fsync, the network of stream",
+        unit: "MB/s",
+        is_wide_area: true,
+        work: |folder, limit| {
+            let file = new_name(folder, "fio-")?;
+            let job = ["--rw=write", "--bs=1m", "--size=512m", "--create_on_open=1"];
+            let ends = ["--fallocate=none", "--end_fsync=1"];
+            let moved = fio(&file, &[&job[..], &ends].concat(), limit);
+            let _ = fs::remove_file(file);
+            moved
+        },
+    },
+    Load {
+        name: "ior-write-2",
+        what: "IOR, 2 ranks write a file of 128 MiB each in blocks of 16 MiB, no delay",
+        unit: "MB/s",
+        is_wide_area: false,
+        work: |folder, limit| ior::run(Phase::Write, 2, &new_name(folder, "ior-")?, limit),
+    },
+    Load {
+        name: "ior-write-8",
+        what: "IOR, 8 ranks write a file of 128 MiB each in blocks of 16 MiB, no delay",
+        unit: "MB/s",
+        is_wide_area: false,
+        work: |folder, limit| ior::run(Phase::Write, 8, &new_name(folder, "ior-")?, limit),
+    },
+    Load {
+        name: "ior-read-2",
+        what: "IOR, 2 ranks read a file of 128 MiB each in blocks of 16 MiB, no delay",
+        unit: "MB/s",
+        is_wide_area: false,
+        work: |folder, limit| ior::run(Phase::Read, 2, &folder.join("ior"), limit),
+    },
+    Load {
+        name: "ior-read-8",
+        what: "IOR, 8 ranks read a file of 128 MiB each in blocks of 16 MiB, no delay",
+        unit: "MB/s",
+        is_wide_area: false,
+        work: |folder, limit| ior::run(Phase::Read, 8, &folder.join("ior"), limit),
     },
     Load {
         name: "unpack",
@@ -166,11 +199,10 @@ pub fn named(name: &str) -> Result<&'static Load, Fault> {
 impl Load {
     /// What its network is like, for the server.
     pub fn network(&self) -> Value {
-        let first_byte_ms = if self.name == "cached" || self.name.starts_with("files") {
-            0
-        } else {
-            30
-        };
+        let is_near = ["cached", "files", "ior"]
+            .iter()
+            .any(|name| self.name.starts_with(name));
+        let first_byte_ms = if is_near { 0 } else { 30 };
         if self.is_wide_area {
             json!({
                 "first_byte_ms": first_byte_ms,
@@ -194,126 +226,22 @@ pub fn fill(server: &Server) -> Result<(), Fault> {
     }
     server.fill("stream", 1, STREAM_BYTES)?;
     server.fill("random", 1, 4 << 30)?;
-    server.fill("files", 8, FILE_BYTES)
+    server.fill("files", 8, FILE_BYTES)?;
+    // IOR's names: a point and eight digits behind the name of the test.
+    server.fill("ior.0", 8, ior::FILE_BYTES)
 }
 
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+fn random_reads(file: &Path, jobs: &str, size: &str, limit: Duration) -> Result<Outcome, Fault> {
+    let job = ["--rw=randread", "--bs=128k", jobs, size, "--readonly"];
+    let time = ["--time_based", "--runtime=5"];
+    fio(file, &[&job[..], &time].concat(), limit)
 }
 
-fn words(program: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments);
-    command
-}
-
-/// A command that has ended.
-struct Ended {
-    /// How long it took: the limit, if it was cut.
-    seconds: f64,
-    /// What it printed; nothing, if it was cut.
-    said: String,
-    /// It was killed at the limit.
-    is_cut: bool,
-}
-
-/// Runs a command to its end or the limit.
-fn run(command: &mut Command, limit: Duration) -> Result<Ended, Fault> {
-    let shown = format!("{command:?}");
-    let failed = Fault::system(format!("run {shown}"));
-    let output = tempfile::NamedTempFile::new().map_err(&failed)?;
-    let file = output.reopen().map_err(&failed)?;
-    let begin = Instant::now();
-    let process = command.stdin(Stdio::null()).stdout(file).spawn();
-    let mut process = process.map_err(&failed)?;
-    loop {
-        match process.try_wait() {
-            Ok(Some(status)) => {
-                let seconds = begin.elapsed().as_secs_f64();
-                let said = fs::read_to_string(output.path()).unwrap_or_default();
-                return if status.success() {
-                    Ok(Ended {
-                        seconds,
-                        said,
-                        is_cut: false,
-                    })
-                } else {
-                    Err(Fault::Ended {
-                        command: shown,
-                        status,
-                    })
-                };
-            }
-            _ if begin.elapsed() > limit => {
-                let _ = process.kill();
-                let _ = process.wait();
-                return Ok(Ended {
-                    seconds: limit.as_secs_f64(),
-                    said: String::new(),
-                    is_cut: true,
-                });
-            }
-            _ => thread::sleep(Duration::from_millis(2)),
-        }
-    }
-}
-
-/// Seconds of a command that prints so many lines.
-fn timed(command: &mut Command, limit: Duration, lines: u64) -> Result<Outcome, Fault> {
-    let ended = run(command, limit)?;
-    let count = ended.said.lines().count() as u64;
-    if !ended.is_cut && count != lines {
-        return Err(Fault::Printed {
-            command: format!("{command:?}"),
-            printed: format!("{count} lines of {lines}"),
-        });
-    }
-    Ok(Outcome {
-        figure: ended.seconds,
-        asked_bytes: 0,
-        is_cut: ended.is_cut,
-    })
-}
-
-/// MB/s of a command that moves so many bytes.
-fn rate(command: &mut Command, limit: Duration, bytes: u64) -> Result<Outcome, Fault> {
-    let ended = run(command, limit)?;
-    Ok(Outcome {
-        figure: bytes as f64 / ended.seconds / 1e6,
-        asked_bytes: bytes,
-        is_cut: ended.is_cut,
-    })
-}
-
-fn fio(file: &Path, more: &[&str], limit: Duration) -> Result<Outcome, Fault> {
-    let name = format!("--filename={}", text(file));
-    let mut command = words(
-        "fio",
-        &["--name=r", &name, "--ioengine=psync", "--time_based"],
-    );
-    command.args(["--runtime=5", "--readonly", "--group_reporting", "--thread"]);
-    command.args(["--output-format=json"]).args(more);
-    let Ended { said, is_cut, .. } = run(&mut command, limit)?;
-    let begin = said.find('{').unwrap_or(0);
-    let value: Value = serde_json::from_str(&said[begin..]).unwrap_or(Value::Null);
-    let read = &value["jobs"][0]["read"];
-    let (bytes, ms) = (read["io_bytes"].as_u64(), read["runtime"].as_f64());
-    match (bytes, ms) {
-        (Some(bytes), Some(ms)) if ms > 0.0 => Ok(Outcome {
-            figure: bytes as f64 / ms / 1e3,
-            asked_bytes: bytes,
-            is_cut,
-        }),
-        _ if is_cut => Ok(Outcome {
-            figure: 0.0,
-            asked_bytes: 0,
-            is_cut,
-        }),
-        _ => Err(Fault::Printed {
-            command: "fio".to_owned(),
-            printed: said,
-        }),
-    }
+/// A name that no run before has used: what a peer does not remove is in the way of no later run.
+fn new_name(folder: &Path, prefix: &str) -> Result<PathBuf, Fault> {
+    let made = tempfile::Builder::new().prefix(prefix).tempdir();
+    let made = made.map_err(Fault::system("make a name"))?;
+    Ok(folder.join(made.path().file_name().unwrap_or_default()))
 }
 
 /// Every process reads a file of its own, all at once.

@@ -23,6 +23,8 @@ const END_LIMIT: Duration = Duration::from_secs(30);
 pub enum Kind {
     /// weft-mount.
     Weft,
+    /// The same with `--publish async`: who closes a file does not wait for the store.
+    WeftAsync,
     /// tests/mount/mountpoint-peer with the settings of mount-s3.
     Mountpoint,
     /// The same, which believes names for a minute.
@@ -34,8 +36,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Weft, "weft"),
+        (Self::WeftAsync, "weft-async"),
         (Self::Mountpoint, "mountpoint"),
         (Self::MountpointTtl, "mountpoint-ttl"),
         (Self::Rclone, "rclone"),
@@ -57,6 +60,10 @@ impl Kind {
     fn words(self, url: &str, folder: &str, cache: &str) -> Vec<String> {
         let text = match self {
             Self::Weft => format!("{BUCKET} {folder} --endpoint-url {url} --foreground"),
+            Self::WeftAsync => format!(
+                "{BUCKET} {folder} --endpoint-url {url} --foreground --publish async \
+                 --stage {cache}/stage"
+            ),
             Self::Mountpoint => format!("{url} {BUCKET} {folder}"),
             Self::MountpointTtl => format!("{url} {BUCKET} {folder} 10 60"),
             Self::S3fs => format!(

@@ -25,8 +25,8 @@ pub struct Settings {
     /// The command of the S3 server: weft-bucket-server, from a release build
     #[arg(long, value_name = "COMMAND")]
     pub server: PathBuf,
-    /// A program that takes part: weft, mountpoint, mountpoint-ttl, rclone or s3fs, and its
-    /// command; once for each program
+    /// A program that takes part: weft, weft-async, mountpoint, mountpoint-ttl, rclone or s3fs,
+    /// and its command; once for each program
     #[arg(long = "peer", value_name = "NAME=COMMAND", value_parser = peer, required = true)]
     pub peers: Vec<Peer>,
     /// How often each program runs each load
@@ -45,7 +45,7 @@ fn peer(text: &str) -> Result<Peer, String> {
         .split_once('=')
         .ok_or("give NAME=COMMAND, as weft=dist/bin/weft-mount")?;
     let kind = Kind::named(name).ok_or_else(|| {
-        format!("`{name}` is none of weft, mountpoint, mountpoint-ttl, rclone, s3fs")
+        format!("`{name}` is none of weft, weft-async, mountpoint, mountpoint-ttl, rclone, s3fs")
     })?;
     Ok(Peer {
         kind,
