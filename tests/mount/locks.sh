@@ -56,6 +56,22 @@ let_go() { # let_go FILE
 }
 no_locker() { ! locker_ids "$1" >/dev/null; }
 
+# reads HOST FILE TEXT: by name, as a program that opens it now.
+reads() { [ "$(on "${hosts[$1]}" cat "$work/node$1/$2")" = "$3" ]; }
+
+# Without locks. Names may be twice as old as the time to live of one second; after that the first
+# open sees what was closed, though the kernel has pages of the old content, longer or not.
+closed_is_seen() {
+    local text
+    put closed first && reads 1 closed first || return 1
+    for text in other longer-than-before x; do
+        on a0 sh -c "printf $text >'$work/node0/closed'" && sleep 2.2 &&
+            reads 1 closed "$text" || return 1
+        [ "$(on b1 stat -c %s "$work/node1/closed")" = ${#text} ] || return 1
+    done
+    on b1 sh -c "printf back >'$work/node1/closed'" && sleep 2.2 && reads 0 closed back
+}
+
 locks_exclude() {
     local call
     put lock 0 || return 1
@@ -184,6 +200,7 @@ else
         >"$work/there" 2>&1 &
     wait_for 60 test -s "$work/there" || cat "$work/there"
     check "a bucket on two hosts of a job" lock_mounts
+    check "what one host closed the other one reads two seconds later" closed_is_seen
     check "locks of two hosts of a job exclude and share" locks_exclude
     check "locks of ranges of a file" lock_ranges
     check "a program waits for a lock of another host, whose holder is killed" lock_waits
