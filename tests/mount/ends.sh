@@ -69,6 +69,34 @@ check "a server that is not there" \
     usage 1 "cannot use bucket" data "$mnt" --endpoint-url http://127.0.0.1:9
 wrong_key() { AWS_SECRET_ACCESS_KEY=wrong usage 1 "credentials" data "$mnt" "${here[@]}"; }
 check "a wrong key: credentials are the remedy" wrong_key
+help_is_lost() {
+    local word
+    for word in --help --version; do
+        "$WEFT_MOUNT" "$word" >/dev/full 2>"$work/why"
+        [ $? = 1 ] && grep -q "No space left" "$work/why" || { cat "$work/why"; return 1; }
+    done
+    "$WEFT_MOUNT" --help >/dev/null
+}
+check "help that cannot be written is no success" help_is_lost
+# In a namespace whose /dev has little more than null.
+no_fuse() {
+    ends 1 "modprobe fuse" unshare --mount --propagation private sh -c '
+        mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3 &&
+            mknod -m 666 /dev/urandom c 1 9 && exec "$@"' sh \
+        timeout 60 "$WEFT_MOUNT" data "$mnt" "${here[@]}" --stage "$work/stage"
+}
+check "without /dev/fuse: what is missing, and how to get it" no_fuse
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+others() {
+    local mode ended
+    mode=$(stat -c %a "$work")
+    chmod 755 "$work" && as_nobody ls -d "$mnt" && mount_bucket &&
+        ends 2 "Permission denied" as_nobody ls "$mnt" && remount --allow-other &&
+        as_nobody ls "$mnt/ends"
+    ended=$?
+    unmount_bucket && chmod "$mode" "$work" && return $ended
+}
+check "other users are kept out without --allow-other" others
 twice() {
     mount_bucket && usage 1 "mounted there already" data "$mnt" "${here[@]}" && unmount_bucket
 }

@@ -31,6 +31,7 @@ mod staging_threads;
 mod write_call;
 mod writers;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -38,7 +39,10 @@ use clap::Parser;
 use options::Options;
 
 fn main() -> ExitCode {
-    let options = Options::parse();
+    let options = match Options::try_parse() {
+        Ok(options) => options,
+        Err(said) => return answered(&said),
+    };
     let done = if options.foreground || options.held || background::is_child() {
         serving::serve(&options)
     } else {
@@ -53,5 +57,19 @@ fn main() -> ExitCode {
             }
             ExitCode::from(error.exit_code())
         }
+    }
+}
+
+/// Prints help, version or what was wrong with the words. Help that could not be written is no
+/// success: clap's own exit drops that error.
+fn answered(said: &clap::Error) -> ExitCode {
+    let written = said.print().and_then(|()| std::io::stdout().flush());
+    match written {
+        Err(error) if !said.use_stderr() => {
+            eprintln!("weft-mount: cannot write to standard output: {error}");
+            ExitCode::FAILURE
+        }
+        _ if said.use_stderr() => ExitCode::from(2),
+        _ => ExitCode::SUCCESS,
     }
 }
