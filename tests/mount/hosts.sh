@@ -1,0 +1,122 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Programs that others wrote, on two hosts of a job that share a bucket: what one host's program
+# wrote, the other host's program checks, and then an S3 client that is no mount. Sourced by
+# tests/mount/run.sh; the hosts are those of tests/testbed.
+
+TESTBED=$PWD/tests/testbed/testbed.sh
+hosts=(a0 b1)
+FI_WEFT_JOB_KEY=$(printf '%064d' 9)
+export FI_WEFT_JOB_KEY
+
+# on NUMBER COMMAND...: on host 0 or 1.
+on() { "$TESTBED" "$bed" host "${hosts[$1]}" "${@:2}"; }
+# Names may be twice as old as the time to live, which is one second.
+later() { sleep 2.2; }
+
+two_mounts() {
+    local number
+    for number in 0 1; do
+        mkdir -p "$work/node$number"
+        on $number "$WEFT_MOUNT" data "$work/node$number" --endpoint-url "$there" \
+            --foreground --stage "$work/stage$number" \
+            --job-nodes 10.77.0.2:7700,10.77.1.2:7700 --job-node $number 2>>"$work/job-log" &
+    done
+    for number in 0 1; do
+        wait_for 60 on $number mountpoint -q "$work/node$number" || return 1
+    done
+}
+
+# stored FOLDER PREFIX: boto3 reads each file of the folder from the bucket with the same bytes.
+stored() {
+    on 0 "$PYTHON" - "$there" "$1" "$2" <<'PYTHON'
+import pathlib, sys
+import boto3
+url, folder, prefix = sys.argv[1:]
+s3 = boto3.client("s3", endpoint_url=url)
+files = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+for path in files:
+    key = prefix + "/" + str(path.relative_to(folder))
+    assert s3.get_object(Bucket="data", Key=key)["Body"].read() == path.read_bytes(), key
+print(len(files), "files are in the bucket")
+assert files
+PYTHON
+}
+
+git_on() {
+    on "$1" env HOME="$work" GIT_CONFIG_NOSYSTEM=1 git -c user.name=weft \
+        -c user.email=w@example.org -c init.defaultBranch=main -c safe.directory='*' \
+        -c protocol.file.allow=always "${@:2}"
+}
+# commit NUMBER NAME: a commit with a file of this name, from this host's clone to the bucket.
+commit() {
+    echo "$2" >"$work/clone$1/$2" && git_on "$1" -C "$work/clone$1" add "$2" &&
+        git_on "$1" -C "$work/clone$1" commit -q -m "$2" &&
+        git_on "$1" -C "$work/clone$1" push -q origin HEAD:main && later
+}
+git_by_turns() {
+    local number
+    git_on 0 init -q --bare "$work/node0/repo.git" &&
+        git_on 0 clone -q "$work/node0/repo.git" "$work/clone0" && commit 0 first &&
+        git_on 1 clone -q "$work/node1/repo.git" "$work/clone1" && commit 1 second &&
+        git_on 0 -C "$work/clone0" pull -q --ff-only origin main && commit 0 third &&
+        git_on 1 -C "$work/clone1" pull -q --ff-only origin main || return 1
+    for number in 0 1; do
+        git_on $number -C "$work/node$number/repo.git" fsck --full --strict &&
+            git_on $number -C "$work/node$number/repo.git" log --format='%H %s' main \
+                >"$work/log$number" || return 1
+    done
+    cat "$work/log1"
+    [ "$(wc -l <"$work/log1")" = 3 ] && cmp "$work/log0" "$work/log1" &&
+        cmp "$work/clone0/third" "$work/clone1/third"
+}
+
+# A folder of 120 files, of 0 bytes to 2 MB.
+some_files() {
+    python3 - "$work/some" <<'PYTHON'
+import pathlib, random, sys
+chance = random.Random(20261129)
+for number in range(120):
+    path = pathlib.Path(sys.argv[1], f"d{number % 7}", f"file{number}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(chance.randbytes(number * 300 if number % 40 else number * 20000))
+PYTHON
+}
+# The second run of rsync, on the other host, compares checksums and may name no file.
+rsync_compared() {
+    some_files && on 0 rsync -r --inplace "$work/some/" "$work/node0/some/" && later &&
+        on 1 rsync -rnc --delete --itemize-changes "$work/some/" "$work/node1/some/" \
+            >"$work/differs" || return 1
+    cat "$work/differs"
+    ! grep -q '^[<>*]' "$work/differs" && stored "$work/some" some
+}
+
+tar_unpacked() {
+    tar -C "$work/some" -cf "$work/some.tar" . && mkdir -p "$work/node0" &&
+        on 0 mkdir "$work/node0/unpacked" &&
+        on 0 tar -C "$work/node0/unpacked" -xf "$work/some.tar" && later &&
+        on 1 tar -C "$work/node1/unpacked" --compare -f "$work/some.tar" &&
+        stored "$work/some" unpacked
+}
+
+# with PROGRAM NAME CASE
+with() {
+    if command -v "$1" >/dev/null; then check "$2" "$3"; else skip "$2" "there is no $1"; fi
+}
+
+if ! reason=$("$TESTBED" check); then
+    skip "programs on two hosts" "$reason"
+else
+    bed=$("$TESTBED" up --owner $$ --direct) || exit 2
+    there=http://10.77.0.2:8014
+    on 0 "$(realpath "$BUCKET_SERVER")" --bucket data --listen 10.77.0.2:8014 \
+        >"$work/there" 2>&1 &
+    wait_for 60 test -s "$work/there" || cat "$work/there"
+    check "a bucket on two hosts, for programs" two_mounts
+    with git "git: two hosts push by turns, and fsck and log agree" git_by_turns
+    with rsync "rsync on one host, compared by checksums on the other" rsync_compared
+    with tar "tar unpacks on one host, and compares on the other" tar_unpacked
+    for number in 0 1; do on $number umount "$work/node$number"; done
+    "$TESTBED" "$bed" down
+fi
+unset FI_WEFT_JOB_KEY
