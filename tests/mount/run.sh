@@ -4,8 +4,8 @@
 # requests that takes, faults of the store, kills, and wrong usage.
 # Usage: tests/mount/run.sh [PART]...
 #
-# Parts: reads requests cache memory together locks hosts faults stores ends writes staged renames
-# posix programs.
+# Parts: reads requests cache memory together locks hosts shared faults stores ends writes staged
+# renames posix programs.
 # WEFT_MOUNT and BUCKET_SERVER name other programs than those in target/debug; WEFT_FSX_STEPS=100000
 # is the long run of fsx, WEFT_PJDFSTEST= (empty) that of pjdfstest.
 set -uo pipefail
@@ -22,8 +22,8 @@ fi
 . tests/bucket-server/server.sh
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] ||
-    parts=(reads requests cache memory together locks hosts faults stores ends writes staged renames
-        posix programs)
+    parts=(reads requests cache memory together locks hosts shared faults stores ends writes staged
+        renames posix programs)
 PYTHON=${BUCKET_PYTHON:-$PWD/.env/bucket/bin/python}
 export AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret AWS_REGION=us-east-1
 export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null
@@ -102,7 +102,7 @@ for part in "${parts[@]}"; do
     no_faults
     if [ ! -f "tests/mount/$part.sh" ]; then
         printf 'run.sh: there is no part %s; there are reads requests cache memory together %s\n' \
-            "$part" 'locks hosts faults stores ends writes staged renames posix programs' >&2
+            "$part" 'locks hosts shared faults stores ends writes staged renames posix programs' >&2
         exit 2
     fi
     # shellcheck source=/dev/null

@@ -20,9 +20,9 @@ use fuser::{
 };
 use tokio::runtime::Handle;
 use weft_files::locks::table::Span;
+use weft_files::shared::shared_names;
 use weft_files::{
-    BucketFiles, Change, Given, Kind, Place, Special, Written, close_broken, copy_range,
-    send_ready, write_now,
+    Change, Given, Kind, Place, SharedFiles, SharedOpened, Special, Written, copy_range, send_ready,
 };
 
 use crate::folder_listing::{read_entries, read_names};
@@ -50,7 +50,7 @@ const LARGEST_COPY_BYTES: u64 = 1 << 31;
 
 /// The file system that the kernel sees.
 pub struct BucketFilesystem {
-    files: Arc<BucketFiles>,
+    shared: Arc<SharedFiles>,
     runtime: Handle,
     owner: Owner,
     writers: Arc<Writers>,
@@ -60,10 +60,10 @@ pub struct BucketFilesystem {
 
 impl BucketFilesystem {
     // structure: allow arguments because they are what a mount is made of
-    /// Over `files`, whose calls run on `runtime`; `writers` hears what is open for writing, and
+    /// Over `shared`, whose calls run on `runtime`; `writers` hears what is open for writing, and
     /// `staging` says which of the kernel's threads may stage.
     pub fn new(
-        files: Arc<BucketFiles>,
+        shared: Arc<SharedFiles>,
         runtime: Handle,
         owner: Owner,
         writers: Arc<Writers>,
@@ -71,7 +71,7 @@ impl BucketFilesystem {
         locking: Locking,
     ) -> Self {
         Self {
-            files,
+            shared,
             runtime,
             owner,
             writers,
@@ -82,11 +82,11 @@ impl BucketFilesystem {
 
     fn run<F, C>(&self, call: C)
     where
-        C: FnOnce(Arc<BucketFiles>, Owner) -> F,
+        C: FnOnce(Arc<SharedFiles>, Owner) -> F,
         F: Future<Output = ()> + Send + 'static,
     {
         self.runtime
-            .spawn(call(Arc::clone(&self.files), self.owner));
+            .spawn(call(Arc::clone(&self.shared), self.owner));
     }
 }
 
@@ -125,9 +125,9 @@ impl Filesystem for BucketFilesystem {
 
     fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let name = text(name);
-        self.run(async move |files, owner| {
+        self.run(async move |shared, owner| {
             let found = match name {
-                Ok(name) => files.lookup(parent.0, &name).await,
+                Ok(name) => shared_names::lookup(&shared, parent.0, &name).await,
                 Err(fault) => Err(fault),
             };
             match found {
@@ -141,7 +141,7 @@ impl Filesystem for BucketFilesystem {
     }
 
     fn forget(&self, _request: &Request, ino: INodeNo, count: u64) {
-        self.files.forget(ino.0, count);
+        self.shared.files.forget(ino.0, count);
     }
 
     fn getattr(
@@ -152,7 +152,7 @@ impl Filesystem for BucketFilesystem {
         reply: ReplyAttr,
     ) {
         self.run(
-            async move |files, owner| match files.attributes(ino.0).await {
+            async move |shared, owner| match shared_names::attributes(&shared, ino.0).await {
                 Ok(entry) => reply.attr(&entry.valid, &owner.attributes(&entry.attributes)),
                 Err(fault) => reply.error(errno("getattr", &fault)),
             },
@@ -163,17 +163,13 @@ impl Filesystem for BucketFilesystem {
         let mode = open_mode(flags.0, request.pid());
         let (writers, writes) = (Arc::clone(&self.writers), mode.writes);
         self.run(
-            async move |files, _| match files.open_files.open(ino.0, mode).await {
+            async move |shared, _| match shared.open(ino.0, mode).await {
                 Ok(opened) => {
+                    let handle = opened.opened.handle;
                     if writes {
-                        writers.opened(opened.handle, ino.0, None);
+                        writers.opened(handle, ino.0, None);
                     }
-                    let flags = if opened.keeps_pages {
-                        FopenFlags::FOPEN_KEEP_CACHE
-                    } else {
-                        FopenFlags::empty()
-                    };
-                    reply.opened(FileHandle(opened.handle), flags);
+                    reply.opened(FileHandle(handle), open_flags(&opened));
                 }
                 Err(fault) => reply.error(errno("open", &fault)),
             },
@@ -194,19 +190,21 @@ impl Filesystem for BucketFilesystem {
         let making = self.owner.making(request, Kind::File, mode);
         let (name, mode) = (text(name), open_mode(flags, request.pid()));
         let writers = Arc::clone(&self.writers);
-        self.run(async move |files, owner| {
+        self.run(async move |shared, owner| {
             let created = match &name {
                 Ok(name) => {
                     let new = named(parent, name);
-                    files.open_files.create(new, mode, &making).await
+                    shared.create(new, mode, &making).await
                 }
                 Err(fault) => Err(fault.clone()),
             };
             match created {
                 Ok((entry, opened)) => {
-                    writers.opened(opened.handle, entry.attributes.ino, name.ok());
+                    let mut flags = open_flags(&opened);
+                    flags.remove(FopenFlags::FOPEN_KEEP_CACHE);
+                    let handle = FileHandle(opened.opened.handle);
+                    writers.opened(handle.0, entry.attributes.ino, name.ok());
                     let attributes = owner.attributes(&entry.attributes);
-                    let (handle, flags) = (FileHandle(opened.handle), FopenFlags::empty());
                     reply.created(&entry.valid, &attributes, Generation(0), handle, flags);
                 }
                 Err(fault) => reply.error(errno("create", &fault)),
@@ -247,7 +245,7 @@ impl Filesystem for BucketFilesystem {
             modified: mtime.map(moment),
         };
         self.run(
-            async move |files, owner| match set(&files, node, size, &change).await {
+            async move |shared, owner| match set(&shared, node, size, &change).await {
                 Ok(entry) => reply.attr(&entry.valid, &owner.attributes(&entry.attributes)),
                 Err(fault) => reply.error(errno("setattr", &fault)),
             },
@@ -267,7 +265,7 @@ impl Filesystem for BucketFilesystem {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        if let Err(fault) = locking::check(&self.files, handle.0) {
+        if let Err(fault) = locking::check(&self.shared.files, handle.0) {
             return reply.error(errno("write", &fault));
         }
         let call = WriteCall {
@@ -277,24 +275,23 @@ impl Filesystem for BucketFilesystem {
             length: data.len() as u32,
             reply,
         };
-        let open_files = &self.files.open_files;
         let now = self.staging.begin();
-        let written = now.and_then(|_now| write_now(open_files, handle.0, offset, data));
+        let written = now.and_then(|_now| self.shared.write_now(handle.0, offset, data));
         // Nearly every write ends here, without a second thread and a second copy.
         let data = match written {
             Some(Ok(Written::MustSend)) => None,
             Some(written) => {
-                return call.end(&self.files, &self.writers, written.map(drop));
+                return call.end(&self.shared.files, &self.writers, written.map(drop));
             }
             None => Some(Bytes::copy_from_slice(data)),
         };
         let writers = Arc::clone(&self.writers);
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             let written = match data {
-                Some(data) => files.open_files.write(call.handle, offset, data).await,
-                None => send_ready(&files.open_files, call.handle).await,
+                Some(data) => shared.write(call.handle, offset, data).await,
+                None => send_ready(&shared.files.open_files, call.handle).await,
             };
-            call.end(&files, &writers, written);
+            call.end(&shared.files, &writers, written);
         });
     }
 
@@ -308,17 +305,18 @@ impl Filesystem for BucketFilesystem {
     ) {
         let process = process_of(request.pid());
         let writers = Arc::clone(&self.writers);
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             // What was written under a lock that is lost is not for others.
-            let mut flushed = locking::check(&files, handle.0);
+            let mut flushed = locking::check(&shared.files, handle.0);
             let is_locked = flushed.is_ok();
             if is_locked {
-                flushed = files.open_files.flush(handle.0, process).await;
+                flushed = shared.flush(handle.0, process).await;
             }
-            if let Some(calls) = &files.lock_calls {
-                let (open_files, owner) = (&files.open_files, lock_owner.0);
+            if let Some(calls) = &shared.files.lock_calls {
+                let (open_files, owner) = (&shared.files.open_files, lock_owner.0);
                 let given_up = calls.flushed(open_files, ino.0, owner, is_locked).await;
-                flushed = flushed.and(given_up).and(locking::check(&files, handle.0));
+                let is_locked = locking::check(&shared.files, handle.0);
+                flushed = flushed.and(given_up).and(is_locked);
             }
             writers.called(handle.0, &flushed);
             done(reply, "close", flushed);
@@ -333,14 +331,14 @@ impl Filesystem for BucketFilesystem {
         _data_only: bool,
         reply: ReplyEmpty,
     ) {
-        self.run(async move |files, _| {
-            let mut synced = locking::check(&files, handle.0);
+        self.run(async move |shared, _| {
+            let mut synced = locking::check(&shared.files, handle.0);
             if synced.is_ok() {
-                let published = files.open_files.publish(handle.0).await;
-                let attributes = files.attribute_calls.sync(ino.0).await;
+                let published = shared.publish(handle.0).await;
+                let attributes = shared.files.attribute_calls.sync(ino.0).await;
                 synced = published.and(attributes);
             }
-            let is_locked = locking::check(&files, handle.0);
+            let is_locked = locking::check(&shared.files, handle.0);
             done(reply, "fsync", synced.and(is_locked));
         });
     }
@@ -354,8 +352,12 @@ impl Filesystem for BucketFilesystem {
         reply: ReplyEmpty,
     ) {
         // Names are in the store when the calls that change them return.
-        self.run(async move |files, _| {
-            done(reply, "fsync", files.attribute_calls.sync(ino.0).await);
+        self.run(async move |shared, _| {
+            done(
+                reply,
+                "fsync",
+                shared.files.attribute_calls.sync(ino.0).await,
+            );
         });
     }
 
@@ -373,9 +375,9 @@ impl Filesystem for BucketFilesystem {
         let (name, special) = (text(name), special(mode, device));
         let kind = special.as_ref().map_or(Kind::File, Special::kind);
         let making = self.owner.making(request, kind, mode);
-        self.run(async move |files, owner| {
+        self.run(async move |shared, owner| {
             let made = match &name {
-                Ok(name) => make(&files, named(parent, name), special, &making).await,
+                Ok(name) => make(&shared, named(parent, name), special, &making).await,
                 Err(fault) => Err(fault.clone()),
             };
             entered(reply, owner, "mknod", made);
@@ -392,11 +394,12 @@ impl Filesystem for BucketFilesystem {
     ) {
         let names = text(name).and_then(|name| Ok((name, link_target(target)?)));
         let making = self.owner.making(request, Kind::Symlink, 0o777);
-        self.run(async move |files, owner| {
+        self.run(async move |shared, owner| {
             let made = match &names {
                 Ok((name, target)) => {
                     let (new, special) = (named(parent, name), Special::Symlink(target.clone()));
-                    files
+                    shared
+                        .files
                         .attribute_calls
                         .make_special(new, special, &making)
                         .await
@@ -408,7 +411,7 @@ impl Filesystem for BucketFilesystem {
     }
 
     fn readlink(&self, _request: &Request, ino: INodeNo, reply: ReplyData) {
-        match self.files.attribute_calls.link_target(ino.0) {
+        match self.shared.files.attribute_calls.link_target(ino.0) {
             Ok(target) => reply.data(target.as_bytes()),
             Err(fault) => reply.error(errno("readlink", &fault)),
         }
@@ -426,10 +429,10 @@ impl Filesystem for BucketFilesystem {
         reply: ReplyEmpty,
     ) {
         let (name, value, presence) = (xattr_name(name), value.to_vec(), presence(flags));
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             let set = match &name {
                 Ok(name) => {
-                    let calls = &files.attribute_calls;
+                    let calls = &shared.files.attribute_calls;
                     calls.set_xattr(ino.0, name, &value, presence).await
                 }
                 Err(fault) => Err(fault.clone()),
@@ -447,8 +450,8 @@ impl Filesystem for BucketFilesystem {
         reply: ReplyXattr,
     ) {
         match xattr_name(name) {
-            Ok(name) => self.run(async move |files, _| {
-                let value = files.attribute_calls.xattr(ino.0, &name).await;
+            Ok(name) => self.run(async move |shared, _| {
+                let value = shared.files.attribute_calls.xattr(ino.0, &name).await;
                 give_xattr(reply, "getxattr", size, value);
             }),
             Err(fault) => reply.error(errno("getxattr", &fault)),
@@ -456,8 +459,8 @@ impl Filesystem for BucketFilesystem {
     }
 
     fn listxattr(&self, _request: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.run(async move |files, _| {
-            let names = files.attribute_calls.xattrs(ino.0).await;
+        self.run(async move |shared, _| {
+            let names = shared.files.attribute_calls.xattrs(ino.0).await;
             let ended = names.map(|names| {
                 let ended = names.iter().flat_map(|name| [name.as_bytes(), b"\0"]);
                 ended.collect::<Vec<_>>().concat()
@@ -468,9 +471,9 @@ impl Filesystem for BucketFilesystem {
 
     fn removexattr(&self, _request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = xattr_name(name);
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             let removed = match &name {
-                Ok(name) => files.attribute_calls.remove_xattr(ino.0, name).await,
+                Ok(name) => shared.files.attribute_calls.remove_xattr(ino.0, name).await,
                 Err(fault) => Err(fault.clone()),
             };
             done(reply, "removexattr", removed);
@@ -489,9 +492,9 @@ impl Filesystem for BucketFilesystem {
     ) {
         let name = text(name);
         let making = self.owner.making(request, Kind::Folder, mode);
-        self.run(async move |files, owner| {
+        self.run(async move |shared, owner| {
             let made = match &name {
-                Ok(name) => files.make_folder(named(parent, name), &making).await,
+                Ok(name) => shared.files.make_folder(named(parent, name), &making).await,
                 Err(fault) => Err(fault.clone()),
             };
             match made {
@@ -506,9 +509,9 @@ impl Filesystem for BucketFilesystem {
 
     fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = text(name);
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             let removed = match &name {
-                Ok(name) => files.unlink(named(parent, name)).await,
+                Ok(name) => shared_names::unlink(&shared, named(parent, name)).await,
                 Err(fault) => Err(fault.clone()),
             };
             done(reply, "unlink", removed);
@@ -517,9 +520,9 @@ impl Filesystem for BucketFilesystem {
 
     fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let name = text(name);
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             let removed = match &name {
-                Ok(name) => files.remove_folder(named(parent, name)).await,
+                Ok(name) => shared.files.remove_folder(named(parent, name)).await,
                 Err(fault) => Err(fault.clone()),
             };
             done(reply, "rmdir", removed);
@@ -543,11 +546,11 @@ impl Filesystem for BucketFilesystem {
         }
         let may_replace = flags.is_empty();
         let names = text(name).and_then(|old| Ok((old, text(new_name)?)));
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             let renamed = match &names {
                 Ok((old, new)) => {
                     let (old, new) = (named(parent, old), named(new_parent, new));
-                    files.rename(old, new, may_replace).await
+                    shared_names::rename(&shared, old, new, may_replace).await
                 }
                 Err(fault) => Err(fault.clone()),
             };
@@ -571,13 +574,13 @@ impl Filesystem for BucketFilesystem {
     ) {
         // The answer has 32 bits.
         let length = length.min(LARGEST_COPY_BYTES);
-        self.run(async move |files, _| {
+        self.run(async move |shared, _| {
             let place = |handle: FileHandle, offset| Place {
                 handle: handle.0,
                 offset,
             };
             let (from, to) = (place(from, from_offset), place(to, to_offset));
-            match copy_range(&files.open_files, from, to, length).await {
+            match copy_range(&shared.files.open_files, from, to, length).await {
                 Ok(copied) => reply.written(copied as u32),
                 Err(fault) => reply.error(errno("copy_file_range", &fault)),
             }
@@ -596,21 +599,17 @@ impl Filesystem for BucketFilesystem {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        if let Err(fault) = locking::check(&self.files, handle.0) {
+        if let Err(fault) = locking::check(&self.shared.files, handle.0) {
             return reply.error(errno("read", &fault));
         }
         // What is here is answered at once: each thread between is one more to wait for.
-        let open_files = &self.files.open_files;
+        let open_files = &self.shared.files.open_files;
         if let Some(bytes) = open_files.read_now(handle.0, offset, u64::from(size)) {
             reply.data(&bytes);
             return;
         }
-        self.run(async move |files, _| {
-            match files
-                .open_files
-                .read(handle.0, offset, u64::from(size))
-                .await
-            {
+        self.run(async move |shared, _| {
+            match shared.read(handle.0, offset, u64::from(size)).await {
                 Ok(bytes) => reply.data(&bytes),
                 Err(fault) => reply.error(errno("read", &fault)),
             }
@@ -630,16 +629,18 @@ impl Filesystem for BucketFilesystem {
     ) {
         let writers = Arc::clone(&self.writers);
         writers.closing(handle.0);
-        self.run(async move |files, _| {
-            let closed = match locking::check(&files, handle.0) {
-                Ok(()) => files.open_files.close(handle.0).await,
+        self.run(async move |shared, _| {
+            let closed = match locking::check(&shared.files, handle.0) {
+                Ok(()) => shared.close(handle.0).await,
                 Err(fault) => {
-                    close_broken(&files.open_files, handle.0).await;
+                    shared.close_broken(handle.0).await;
                     Err(fault)
                 }
             };
-            if let Some(calls) = &files.lock_calls {
-                calls.released(&files.open_files, ino.0, handle.0).await;
+            if let Some(calls) = &shared.files.lock_calls {
+                calls
+                    .released(&shared.files.open_files, ino.0, handle.0)
+                    .await;
             }
             writers.closed(handle.0, &closed);
             done(reply, "close", closed);
@@ -671,7 +672,7 @@ impl Filesystem for BucketFilesystem {
             process,
             thread: request.pid(),
         };
-        self.locking.get(&self.files, call, reply);
+        self.locking.get(&self.shared.files, call, reply);
     }
 
     // structure: allow arguments because FUSE's trait has them
@@ -700,11 +701,11 @@ impl Filesystem for BucketFilesystem {
             process,
             thread: request.pid(),
         };
-        self.locking.set(&self.files, call, sleeps, reply);
+        self.locking.set(&self.shared.files, call, sleeps, reply);
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        match self.files.folders.open(ino.0) {
+        match self.shared.files.folders.open(ino.0) {
             Ok(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
             Err(fault) => reply.error(errno("opendir", &fault)),
         }
@@ -718,7 +719,7 @@ impl Filesystem for BucketFilesystem {
         offset: u64,
         reply: ReplyDirectory,
     ) {
-        self.run(async move |files, _| read_names(&files, handle.0, offset, reply).await);
+        self.run(async move |shared, _| read_names(&shared.files, handle.0, offset, reply).await);
     }
 
     fn readdirplus(
@@ -729,8 +730,8 @@ impl Filesystem for BucketFilesystem {
         offset: u64,
         reply: ReplyDirectoryPlus,
     ) {
-        self.run(async move |files, owner| {
-            read_entries(&files, owner, handle.0, offset, reply).await;
+        self.run(async move |shared, owner| {
+            read_entries(&shared.files, owner, handle.0, offset, reply).await;
         });
     }
 
@@ -742,7 +743,7 @@ impl Filesystem for BucketFilesystem {
         _flags: OpenFlags,
         reply: ReplyEmpty,
     ) {
-        self.files.folders.close(handle.0);
+        self.shared.files.folders.close(handle.0);
         reply.ok();
     }
 
@@ -759,5 +760,14 @@ impl Filesystem for BucketFilesystem {
             255,
             BLOCK_BYTES,
         );
+    }
+}
+
+/// How the kernel treats an open file.
+fn open_flags(opened: &SharedOpened) -> FopenFlags {
+    match (opened.is_direct, opened.opened.keeps_pages) {
+        (true, _) => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES,
+        (_, true) => FopenFlags::FOPEN_KEEP_CACHE,
+        _ => FopenFlags::empty(),
     }
 }

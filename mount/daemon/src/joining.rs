@@ -11,7 +11,8 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
 use weft_fabric::{Asked, Fabric, Settings};
-use weft_files::{BucketFiles, Neighbours, Unreached};
+use weft_files::shared::answers;
+use weft_files::{Neighbours, SharedFiles, Unreached};
 use weft_udp::seal::{JobKey, Trust};
 
 use crate::log;
@@ -158,13 +159,13 @@ fn trust() -> Result<Trust, MountError> {
 }
 
 /// Answers the other mounts until the mount ends.
-pub fn answer(runtime: &Handle, files: Arc<BucketFiles>, mut asked: UnboundedReceiver<Asked>) {
+pub fn answer(runtime: &Handle, files: Arc<SharedFiles>, mut asked: UnboundedReceiver<Asked>) {
     let handle = runtime.clone();
     runtime.spawn(async move {
         while let Some(asked) = asked.recv().await {
             let files = Arc::clone(&files);
             handle.spawn(async move {
-                let answer = files.answer(asked.question.clone()).await;
+                let answer = answers::answer(&files, asked.question.clone()).await;
                 asked.answer(answer);
             });
         }

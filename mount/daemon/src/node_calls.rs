@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use fuser::{Errno, Generation, ReplyEntry, ReplyXattr, TimeOrNow};
+use weft_files::shared::shared_names;
 use weft_files::{
-    BucketFiles, Change, Entry, Fault, Making, Mode, Name, Presence, Reason, Special, TARGET_BYTES,
-    resize_open,
+    Change, Entry, Fault, Making, Mode, Name, Presence, Reason, SharedFiles, Special, TARGET_BYTES,
 };
 
 use crate::replies::{Owner, errno, text};
@@ -33,11 +33,12 @@ pub fn entered(reply: ReplyEntry, owner: Owner, call: &str, made: Result<Entry, 
 /// # Errors
 /// `Exists`; those of creating a file.
 pub async fn make(
-    files: &BucketFiles,
+    shared: &SharedFiles,
     new: Name<'_>,
     special: Option<Special>,
     making: &Making,
 ) -> Result<Entry, Fault> {
+    let files = &shared.files;
     if let Some(special) = special {
         return files
             .attribute_calls
@@ -48,7 +49,7 @@ pub async fn make(
         writes: true,
         ..Mode::default()
     };
-    match files.lookup(new.parent, new.name).await {
+    match shared_names::lookup(shared, new.parent, new.name).await {
         Ok(entry) => {
             files.forget(entry.attributes.ino, 1);
             return Err(Reason::Exists.into());
@@ -56,8 +57,8 @@ pub async fn make(
         Err(fault) if fault.reason == Reason::NotFound => {}
         Err(fault) => return Err(fault),
     }
-    let (entry, opened) = files.open_files.create(new, mode, making).await?;
-    files.open_files.close(opened.handle).await?;
+    let (entry, opened) = shared.create(new, mode, making).await?;
+    shared.close(opened.opened.handle).await?;
     Ok(entry)
 }
 
@@ -75,23 +76,21 @@ pub struct Node {
 /// # Errors
 /// Those of writing, and of attributes.
 pub async fn set(
-    files: &BucketFiles,
+    shared: &SharedFiles,
     node: Node,
     size: Option<u64>,
     change: &Change,
 ) -> Result<Entry, Fault> {
+    let files = &shared.files;
     if let Some(size) = size {
-        match node.handle {
-            Some(handle) => resize_open(&files.open_files, handle, size).await?,
-            None => files.open_files.resize(node.ino, size).await?,
-        }
+        shared.resize(node.ino, node.handle, size).await?;
         // The kernel leaves that to who says FUSE_HANDLE_KILLPRIV_V2.
         files.attribute_calls.drop_privileges(node.ino);
     }
     if *change != Change::default() {
         files.attribute_calls.change(node.ino, change).await?;
     }
-    files.attributes(node.ino).await
+    shared_names::attributes(shared, node.ino).await
 }
 
 /// The moment that is meant.

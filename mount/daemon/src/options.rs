@@ -111,6 +111,10 @@ pub struct JobOptions {
     /// The place of this mount in that list, counted from 0
     #[arg(long, value_name = "NUMBER", requires = "job_nodes")]
     pub job_node: Option<usize>,
+    /// Let programs on several nodes write one file at once: each file that is open for writing has
+    /// one node of the job, and all reads and writes of it go there
+    #[arg(long)]
+    pub shared_writes: bool,
 }
 
 /// How files are written.

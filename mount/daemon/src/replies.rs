@@ -190,6 +190,8 @@ pub fn open_mode(flags: i32, thread: u32) -> Mode {
         writes: flags.intersects(OFlag::O_WRONLY | OFlag::O_RDWR),
         appends: flags.contains(OFlag::O_APPEND),
         truncates: flags.contains(OFlag::O_TRUNC),
+        is_new: flags.contains(OFlag::O_EXCL),
+        is_pinned: false,
         process: process_of(thread),
     }
 }

@@ -9,10 +9,11 @@ use fuser::{Config, MountOption, Session, SessionACL, SessionUnmounter};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use weft_files::locks::{LEASE, Locks};
+use weft_files::shared::answers;
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::{Session as SessionMark, Stage};
 use weft_files::staging::ways::Ways;
-use weft_files::{BucketFiles, Job, JobStore, Settings, Times, Writes};
+use weft_files::{BucketFiles, Job, JobStore, Settings, SharedFiles, Times, Writes};
 use weft_s3::Bucket;
 use weft_store::{ListRequest, Objects, Store};
 
@@ -45,13 +46,13 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
         cache_bytes: options.memory_target / 2,
         writes,
     };
-    let files = files(options, &bucket, &runtime, store, settings)?;
+    let shared = files(options, &bucket, &runtime, store, settings)?;
     let writers = Arc::new(Writers::default());
     let owner = Owner::new(&options.access);
     // One that could not join its job has no locks, rather than some that exclude nobody there.
     let locking = Locking::new(options.job.job_nodes.is_some(), runtime.handle().clone());
     let filesystem = BucketFilesystem::new(
-        Arc::clone(&files),
+        Arc::clone(&shared),
         runtime.handle().clone(),
         owner,
         Arc::clone(&writers),
@@ -74,7 +75,7 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
     let end = End {
         unmounter,
         folder,
-        files: Arc::clone(&files),
+        shared: Arc::clone(&shared),
         writers: Arc::clone(&writers),
     };
     end_when_told(&runtime, end, options.held).map_err(system("cannot wait for signals"))?;
@@ -87,8 +88,9 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
     }
     let ended = served.join();
     // The kernel does not say of every file that it is closed before it lets go of the mount.
-    runtime.block_on(writers.publish_all(&files));
-    runtime.block_on(files.settle_all(END_LIMIT));
+    runtime.block_on(writers.publish_all(&shared));
+    runtime.block_on(answers::settle(&shared));
+    runtime.block_on(shared.files.settle_all(END_LIMIT));
     runtime.shutdown_timeout(Duration::from_secs(1));
     how_it_ended(ended)?;
     match writers.lost_in_words() {
@@ -126,12 +128,14 @@ fn files(
     bucket: &str,
     runtime: &Runtime,
     mut store: Arc<dyn Store>,
-    settings: Settings,
-) -> Result<Arc<BucketFiles>, MountError> {
+    mut settings: Settings,
+) -> Result<Arc<SharedFiles>, MountError> {
     let joined = joining::join(&options.job, options.held)?;
-    let mut job_store = None;
+    let (mut job_store, mut sharing) = (None, None);
     if let Some((neighbours, _)) = &joined {
         let job = Arc::new(Job::new(Arc::clone(neighbours), log::tell));
+        settings.writes.is_shared = options.job.shared_writes;
+        sharing = options.job.shared_writes.then(|| Arc::clone(&job));
         let shared = Arc::new(JobStore::new(store, job, options.metadata_ttl));
         store = Arc::clone(&shared) as _;
         job_store = Some(shared);
@@ -149,10 +153,12 @@ fn files(
     if !options.access.read_only {
         files.finish_renames(Times::default());
     }
+    let shared = SharedFiles::new(files, sharing);
     if let Some((_, asked)) = joined {
-        joining::answer(runtime.handle(), Arc::clone(&files), asked);
+        answers::watch(&shared);
+        joining::answer(runtime.handle(), Arc::clone(&shared), asked);
     }
-    Ok(files)
+    Ok(shared)
 }
 
 /// Connects, and has the bucket answer once.
@@ -206,6 +212,7 @@ fn stage(
         publish: options.writes.publish(),
         sending_bytes,
         attributes_after: Writes::ATTRIBUTES_AFTER,
+        is_shared: false,
     })
 }
 
@@ -235,7 +242,7 @@ fn mount_options(options: &Options, source: &str) -> Config {
 struct End {
     unmounter: SessionUnmounter,
     folder: PathBuf,
-    files: Arc<BucketFiles>,
+    shared: Arc<SharedFiles>,
     writers: Arc<Writers>,
 }
 
@@ -245,7 +252,7 @@ impl End {
         let Self {
             mut unmounter,
             folder,
-            files,
+            shared,
             writers,
         } = self;
         let unmounted = tokio::task::spawn_blocking(move || unmounter.unmount()).await;
@@ -253,8 +260,8 @@ impl End {
             detach(&folder);
         }
         tokio::time::sleep(END_LIMIT).await;
-        writers.publish_all(&files).await;
-        files.settle_all(END_LIMIT).await;
+        writers.publish_all(&shared).await;
+        shared.files.settle_all(END_LIMIT).await;
         log::tell("files were still open when the mount ended; what was written is published");
         if let Some(lost) = writers.lost_in_words() {
             log::tell(&MountError::Lost(lost).to_string());

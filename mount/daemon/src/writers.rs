@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use weft_files::{BucketFiles, Fault};
+use weft_files::{Fault, SharedFiles};
 
 /// Between two looks at files that are being closed. Chosen.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -109,10 +109,10 @@ impl Writers {
 
     /// Closes what the kernel did not say is closed, and waits for what is being closed: what comes
     /// of that only the task knows that closes it.
-    pub async fn publish_all(&self, files: &BucketFiles) {
+    pub async fn publish_all(&self, files: &SharedFiles) {
         for handle in self.left_open() {
             self.closing(handle);
-            let closed = files.open_files.close(handle).await;
+            let closed = files.close(handle).await;
             self.closed(handle, &closed);
         }
         while !self.state().open.is_empty() {

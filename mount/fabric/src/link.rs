@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use weft_udp::seal::Trust;
 
 /// Specified (docs/job-cache.md, 2.2): the longest question.
-pub const QUESTION_LIMIT_BYTES: usize = 8 << 10;
+pub const QUESTION_LIMIT_BYTES: usize = (1 << 20) + (8 << 10);
 /// Specified (docs/job-cache.md, 2.3): the longest answer.
 pub const ANSWER_LIMIT_BYTES: usize = (1 << 20) + 4096;
 

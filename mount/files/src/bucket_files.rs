@@ -45,8 +45,8 @@ struct Target {
 
 /// Files and folders over a store.
 pub struct BucketFiles {
-    core: Arc<Core>,
-    job_store: Option<Arc<JobStore>>,
+    pub(crate) core: Arc<Core>,
+    pub(crate) job_store: Option<Arc<JobStore>>,
     /// Locks that hold across the job, in a job.
     pub lock_calls: Option<LockCalls>,
     changes: Changes,
@@ -230,6 +230,16 @@ impl BucketFiles {
         self.core.gone(ino);
         self.attribute_calls.gone(old);
         Ok(())
+    }
+
+    /// Another mount of the job removed a file.
+    pub(crate) fn unlinked(&self, old: Name<'_>) {
+        let ino = self.core.nodes().find(old.parent, old.name);
+        self.changes.gone(old);
+        if let Some(ino) = ino {
+            self.core.gone(ino);
+        }
+        self.attribute_calls.gone(old);
     }
 
     /// Gives a file or a folder another name. What is being written to the file is published first.

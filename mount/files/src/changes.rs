@@ -138,7 +138,7 @@ impl Changes {
     }
 
     /// A name stands for nothing now. Its folder stays, though the store may have nothing of it.
-    fn gone(&self, old: Name<'_>) {
+    pub(crate) fn gone(&self, old: Name<'_>) {
         self.core.learn(old.parent, old.name, Instant::now(), None);
         let mut nodes = self.core.nodes();
         nodes.unname(old.parent, old.name);

@@ -7,6 +7,7 @@ use weft_store::Range;
 
 use crate::fault::{Fault, Reason};
 use crate::open_files::{OpenFiles, Place};
+use crate::shared::shared_files::REMOTE;
 
 /// Chosen: what is shorter costs less to read and write than to copy by a request.
 const LEAST_COPY_BYTES: u64 = 1 << 20;
@@ -22,6 +23,10 @@ pub async fn copy_range(
     to: Place,
     most: u64,
 ) -> Result<u64, Fault> {
+    if (from.handle | to.handle) & REMOTE != 0 {
+        // Another node of the job has one of them.
+        return Err(Reason::Unsupported.into());
+    }
     let (source, target) = (files.open.get(from.handle)?, files.open.get(to.handle)?);
     let draft = target.draft.as_ref().ok_or(Reason::NotOpen)?;
     if source.ino == target.ino {

@@ -56,6 +56,8 @@ pub struct Writes {
     pub sending_bytes: u64,
     /// How long after a change attributes are written, unless the store is slow.
     pub attributes_after: Duration,
+    /// Other mounts of the job write the same files, through this one.
+    pub is_shared: bool,
 }
 
 impl Writes {
@@ -72,6 +74,7 @@ impl Writes {
             publish,
             sending_bytes: 128 << 20,
             attributes_after: Self::ATTRIBUTES_AFTER,
+            is_shared: false,
         })
     }
 }

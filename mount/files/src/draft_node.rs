@@ -102,8 +102,9 @@ impl DraftNode {
             file.info = info.clone();
             file.at = at;
             file.is_written_here = true;
-            // The kernel has the pages that were written through it.
-            file.pages_of = Some(info.etag.clone());
+            // The kernel has the pages that were written through it, but none that other mounts
+            // wrote.
+            file.pages_of = (!self.core.settings.writes.is_shared).then(|| info.etag.clone());
         }
         if let Some(folder) = nodes.folder(parent) {
             // At once: a listing that ends meanwhile has it by one or the other.

@@ -85,31 +85,61 @@ impl Job {
     /// The answer of a subject's owner, without its first byte; nothing where this node should ask
     /// the store itself. `Some(None)` where there is no such object.
     pub async fn ask(&self, subject: &[u8], question: &Question) -> Option<Option<Bytes>> {
+        let (_, mut answer) = self.ask_owner(subject, question.write()).await?;
+        match answer.try_get_u8() {
+            Ok(FOLLOWS) => Some(Some(answer)),
+            Ok(MISSING) => Some(None),
+            _ => None,
+        }
+    }
+
+    /// The owner of a subject and its answer; nothing where that is this node.
+    pub async fn ask_owner(&self, subject: &[u8], question: Bytes) -> Option<(usize, Bytes)> {
         // In the beginning a turn may wait for a node. Else it loses one; then this one is left.
         while let Some(node) = self.owners.ask_whom(subject) {
-            match self.neighbours.ask(node, question.write()).await {
-                Ok(mut answer) => {
+            match self.neighbours.ask(node, question.clone()).await {
+                Ok(answer) => {
                     self.owners.note_answer(node);
-                    return match answer.try_get_u8() {
-                        Ok(FOLLOWS) => Some(Some(answer)),
-                        Ok(MISSING) => Some(None),
-                        _ => None,
-                    };
+                    return Some((node, answer));
                 }
                 Err(_) if self.owners.may_begin_yet(node) => {
                     tokio::time::sleep(PAUSE).await;
                 }
-                Err(unreached) => {
-                    if self.owners.is_silent(node) {
-                        (self.tell)(&format!(
-                            "node {node} of the job is silent ({unreached}); what it owns is \
-                             fetched by others"
-                        ));
-                    }
-                }
+                Err(unreached) => self.note_silent(node, &unreached),
             }
         }
         None
+    }
+
+    /// Whether this node owns a subject.
+    pub fn owns(&self, subject: &[u8]) -> bool {
+        self.owners.ask_whom(subject).is_none()
+    }
+
+    /// The answer of one node, whatever it owns.
+    ///
+    /// # Errors
+    /// It is gone, or silent; others own its subjects for a while then.
+    pub async fn ask_node(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached> {
+        let answer = self.neighbours.ask(node, question).await;
+        match &answer {
+            Ok(_) => self.owners.note_answer(node),
+            Err(unreached) => self.note_silent(node, unreached),
+        }
+        answer
+    }
+
+    fn note_silent(&self, node: usize, unreached: &Unreached) {
+        if self.owners.is_silent(node) {
+            (self.tell)(&format!(
+                "node {node} of the job is silent ({unreached}); what it owns is fetched by others"
+            ));
+        }
+    }
+
+    /// Which node this is.
+    pub fn own(&self) -> usize {
+        self.neighbours.own()
     }
 
     /// Whether a part of a range has another owner than this node.

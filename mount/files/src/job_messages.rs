@@ -147,12 +147,14 @@ fn age(from: &mut Bytes) -> Option<Duration> {
     from.try_get_u64_le().ok().map(Duration::from_millis)
 }
 
-fn put_text(to: &mut BytesMut, text: &str) {
+/// A text with its length before it.
+pub fn put_text(to: &mut BytesMut, text: &str) {
     to.put_u32_le(text.len() as u32);
     to.put_slice(text.as_bytes());
 }
 
-fn text(from: &mut Bytes) -> Option<String> {
+/// From bytes.
+pub fn text(from: &mut Bytes) -> Option<String> {
     let length = from.try_get_u32_le().ok()? as usize;
     let bytes = (length <= from.len()).then(|| from.split_to(length))?;
     String::from_utf8(bytes.to_vec()).ok()

@@ -109,7 +109,8 @@ impl JobStore {
         !self.ttl.is_zero() && last.is_none_or(|at| at.elapsed() > 2 * self.ttl)
     }
 
-    fn note_change(&self) {
+    /// This node's programs, or those that it works for, changed names.
+    pub(crate) fn note_change(&self) {
         *self
             .last_change
             .lock()

@@ -37,6 +37,7 @@
 //! - [`job`]: bytes from the other nodes; [`job_store`]: names and listings from them; [`owners`]:
 //!   which node fetches what; [`job_messages`]: the messages between them.
 //! - [`locks`]: locks of files that hold across the job; [`lock_calls`]: the calls on them.
+//! - [`shared`]: files that several nodes write at once.
 //!
 //! Errors:
 //! - [`fault`]: why a call fails.
@@ -81,6 +82,7 @@ mod pieces;
 mod reader;
 pub mod renames;
 mod search;
+pub mod shared;
 mod sources;
 pub mod staging;
 mod tiling;
@@ -104,4 +106,5 @@ pub use lock_calls::{LockCall, LockCalls, Locked};
 pub use names::HIDDEN;
 pub use open_files::{Mode, Opened, Place, close_broken, resize_open, send_ready, write_now};
 pub use renames::hold::Times;
+pub use shared::shared_files::{SharedFiles, SharedOpened};
 pub use sources::Disk;

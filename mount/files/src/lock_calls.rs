@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The calls on locks in a job. Who takes a lock sees what others wrote before under a lock, and
 //! who gives one up publishes first, as NFS does. [`crate::locks`] has the locks.
+//!
+//! Where several nodes write one file ([`crate::shared`]), whoever has it open asks its owner, and
+//! sees every write at once. So locks of such a file publish nothing.
 
 use std::sync::Arc;
 
 use tokio::sync::OwnedMutexGuard;
 use weft_store::Store;
 
-use crate::draft::{Rebased, rebase};
+use crate::draft::{Draft, Rebased, rebase};
 use crate::fault::{Fault, Reason};
 use crate::locks::seat::Asked;
 use crate::locks::table::{Lock, Span};
 use crate::locks::{Locks, WHOLE, waiting};
 use crate::names::Listed;
 use crate::open_files::{OpenFiles, read_all_of};
+use crate::shared::shared_files::REMOTE;
 use crate::turns::Turns;
 use crate::version::Version;
 
@@ -157,7 +161,7 @@ impl LockCalls {
     /// is published. Whether it is, nobody hears here; who publishes later says so.
     pub async fn released(&self, files: &OpenFiles, ino: u64, handle: u64) {
         if self.locks.has_by(ino, handle)
-            && let Some(draft) = files.draft(ino)
+            && let Some(draft) = draft_of_this_node(files, ino)
         {
             let _ = draft.publish().await;
         }
@@ -185,7 +189,11 @@ impl LockCalls {
     /// open file if the lock cannot stand.
     async fn taken(&self, files: &OpenFiles, call: &LockCall, had: bool) -> Result<Locked, Fault> {
         let turn = self.turns.take(call.ino).await;
-        let seen = self.see(files, call.ino).await;
+        let seen = if is_seen_by_all(files, call) {
+            Ok(false)
+        } else {
+            self.see(files, call.ino).await
+        };
         // It may have been lost meanwhile.
         let seen = seen.and_then(|seen| self.locks.check(call.handle).map(|()| seen));
         if seen.is_err() && had {
@@ -258,9 +266,22 @@ impl LockCalls {
     }
 }
 
+/// Whether an open file shows what all nodes wrote, published or not. What the store has may be
+/// older.
+fn is_seen_by_all(files: &OpenFiles, call: &LockCall) -> bool {
+    let is_owners = call.handle & REMOTE != 0 || files.draft(call.ino).is_some();
+    files.core.settings.writes.is_shared && is_owners
+}
+
+/// What must be published before a lock is given up.
+fn draft_of_this_node(files: &OpenFiles, ino: u64) -> Option<Arc<Draft>> {
+    let is_shared = files.core.settings.writes.is_shared;
+    files.draft(ino).filter(|_| !is_shared)
+}
+
 /// Publishes what was written to a file, by whomever.
 async fn publish(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
-    let Some(draft) = files.draft(ino) else {
+    let Some(draft) = draft_of_this_node(files, ino) else {
         return Ok(());
     };
     let published = draft.publish().await;

@@ -139,6 +139,12 @@ impl Nodes {
         self.names.find(parent, name)
     }
 
+    /// The number of the node at a path as of [`Nodes::path`], if the kernel knows it.
+    pub fn find_path(&self, path: &str) -> Option<u64> {
+        let (parent, name) = place_of(self, path)?;
+        self.find(parent, name)
+    }
+
     /// A folder's facts.
     pub fn folder(&mut self, ino: u64) -> Option<&mut Folder> {
         match &mut self.by_number.get_mut(&ino)?.body {

@@ -94,6 +94,10 @@ pub struct Mode {
     pub appends: bool,
     /// O_TRUNC.
     pub truncates: bool,
+    /// O_EXCL, of a file that is made.
+    pub is_new: bool,
+    /// What is read is the content at the moment of opening, whoever writes the file here.
+    pub is_pinned: bool,
     /// The process that opens it; 0 where that is not known.
     pub process: u32,
 }
@@ -276,7 +280,7 @@ impl OpenFiles {
     /// `Stale` where the object is another one since it was opened.
     pub async fn read(&self, handle: u64, offset: u64, size: u64) -> Result<Bytes, Fault> {
         let file = self.open.get(handle)?;
-        if let Some(draft) = self.draft(file.ino) {
+        if let Some(draft) = self.draft(file.ino).filter(|_| !file.mode.is_pinned) {
             return draft.read(&self.pieces, offset, size).await;
         }
         let reader = self.reader(&file)?;
@@ -290,7 +294,7 @@ impl OpenFiles {
     /// The same where nothing must be waited for: the bytes are here, and nobody writes the file.
     pub fn read_now(&self, handle: u64, offset: u64, size: u64) -> Option<Bytes> {
         let file = self.open.get(handle).ok()?;
-        if self.draft(file.ino).is_some() {
+        if !file.mode.is_pinned && self.draft(file.ino).is_some() {
             return None;
         }
         let reader = self.reader(&file).ok()?;
@@ -301,7 +305,7 @@ impl OpenFiles {
     /// file open.
     pub(crate) fn reader(&self, file: &OpenFile) -> Result<Arc<Reader>, Fault> {
         let mut reader = file.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_written_here = {
+        let was_written_here = !file.mode.is_pinned && {
             let mut nodes = self.core.nodes();
             let node = nodes.file(file.ino);
             node.is_some_and(|node| {
@@ -448,6 +452,16 @@ pub async fn resize_open(files: &OpenFiles, handle: u64, size: u64) -> Result<()
     let file = files.open.get(handle)?;
     let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
     draft.resize(size).await
+}
+
+/// Closes a file of which others publish what was written.
+pub(crate) async fn close_unpublished(files: &OpenFiles, handle: u64) {
+    let Some(file) = files.open.remove(handle) else {
+        return;
+    };
+    if file.draft.is_some() {
+        files.drafts.release(file.ino, false, true).await;
+    }
 }
 
 /// Writes as [`OpenFiles::write`], without waiting for anything but this host's disk. `None` where

@@ -179,10 +179,14 @@ impl Publication {
                 self.upload.give_up(ways);
                 Ok(etag)
             }
-            None => Err(Fault {
-                reason: Reason::Stale,
-                ..fault
-            }),
+            None => {
+                let cause = fault.cause.unwrap_or_else(|| format!("`{key}` is gone"));
+                let text = format!(
+                    "{cause}. If hosts of one job write this file together, give all their mounts \
+                     --shared-writes"
+                );
+                Err(Fault::because(Reason::Stale, text))
+            }
         }
     }
 

@@ -30,12 +30,16 @@ const WRITE: Mode = Mode {
     writes: true,
     appends: false,
     truncates: false,
+    is_new: false,
+    is_pinned: false,
     process: 7,
 };
 const READ: Mode = Mode {
     writes: false,
     appends: false,
     truncates: false,
+    is_new: false,
+    is_pinned: false,
     process: 7,
 };
 const MIB: usize = 1 << 20;

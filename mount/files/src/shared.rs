@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Files that several nodes of a job write at once (docs/job-cache.md, clause 5). Each file has an
+//! owner among the nodes. While programs write the file, the owner has its draft, and the calls of
+//! all nodes go there.
+//!
+//! - [`shared_files`]: the calls of this node's programs; `mount/daemon` makes them here.
+//! - [`shared_names`]: the same, on names.
+//! - [`others`]: asks the owners of files by name.
+//! - [`remote_file`]: one open file that another node has.
+//! - [`owned_files`]: the files that this node has for all.
+//! - [`answers`]: what other nodes ask of this one.
+//! - [`messages`]: the questions and answers as bytes.
+
+pub mod answers;
+mod messages;
+mod others;
+mod owned_files;
+mod remote_file;
+pub mod shared_files;
+pub mod shared_names;

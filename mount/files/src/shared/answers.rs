@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What other nodes ask of the files that this node has for all: docs/job-cache.md, clause 5.
+//! `mount/daemon` hands every question of a job here; questions of other kinds go on to
+//! [`crate::BucketFiles::answer`].
+
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::attributes::Making;
+use crate::changes::Name;
+use crate::draft::Written;
+use crate::fault::{Fault, Reason};
+use crate::job::{ELSE, Job, refusal};
+use crate::names::Listed;
+use crate::nodes::ROOT;
+use crate::open_files::Mode;
+use crate::shared::messages::{self, Ask, ByName, Call, FOLLOWS, FileAt, NOT_YET, Seen};
+use crate::shared::owned_files::OwnedFile;
+use crate::shared::shared_files::SharedFiles;
+use crate::shared::shared_names;
+
+/// Specified (5.4): how long an answer waits for a call that takes long.
+const WAIT: Duration = Duration::from_secs(5);
+/// Specified (5.6): between two questions whether a node still has its files open.
+const HELD_PAUSE: Duration = Duration::from_secs(5);
+/// Specified (5.6): a file that was opened later may not be known to its node yet.
+const NEW: Duration = Duration::from_secs(30);
+/// Chosen: between two looks at what other nodes have open, at the end of the mount.
+const END_PAUSE: Duration = Duration::from_millis(20);
+
+/// The answer to what another mount of the job asks, in two parts.
+pub async fn answer(shared: &Arc<SharedFiles>, question: Bytes) -> [Bytes; 2] {
+    if shared.others.job.is_none() || !messages::is_shared(&question) {
+        return shared.files.answer(question).await;
+    }
+    let answered = match Ask::read(question) {
+        None => return refusal(ELSE, "the question is not understood"),
+        Some(Ask::Name { node, what, key }) => by_name(shared, node, what, &key).await,
+        Some(Ask::Read { file, offset, size }) => match shared.owned.get(file) {
+            Ok(file) => {
+                let read = shared.files.open_files.read(file.handle, offset, size);
+                read.await
+            }
+            Err(fault) => Err(fault),
+        },
+        Some(Ask::Held { session, numbers }) => Ok(not_held(shared, session, &numbers)),
+        Some(ask) => match on_file(shared, ask).await {
+            Ok(Some(answer)) => return [answer, Bytes::new()],
+            Ok(None) => return [Bytes::from_static(&[NOT_YET]), Bytes::new()],
+            Err(fault) => Err(fault),
+        },
+    };
+    match answered {
+        Ok(bytes) => [Bytes::from_static(&[FOLLOWS]), bytes],
+        Err(fault) => [messages::refused(&fault), Bytes::new()],
+    }
+}
+
+/// Writes and calls, whose answer may come later; nothing where it does.
+async fn on_file(shared: &Arc<SharedFiles>, ask: Ask) -> Result<Option<Bytes>, Fault> {
+    let (at, number) = match &ask {
+        Ask::Write { file, number, .. } | Ask::Call { file, number, .. } => (*file, *number),
+        _ => return Err(Reason::Invalid.into()),
+    };
+    let file = shared.owned.get(at)?;
+    if let Ask::Write { offset, data, .. } = &ask {
+        let offset = offset.unwrap_or_default();
+        match shared.write_now(file.handle, offset, data) {
+            Some(Ok(Written::Done)) => return Ok(Some(Bytes::from_static(&[FOLLOWS]))),
+            Some(Err(fault)) => return Err(fault),
+            // A part is to be sent, which need not be waited for here.
+            Some(Ok(Written::MustSend)) => {
+                let shared = Arc::clone(shared);
+                shared.core().runtime.clone().spawn(async move {
+                    let _ = crate::send_ready(&shared.files.open_files, file.handle).await;
+                });
+                return Ok(Some(Bytes::from_static(&[FOLLOWS])));
+            }
+            None => {}
+        }
+    }
+    let is_wait = matches!(
+        ask,
+        Ask::Call {
+            call: Call::Wait,
+            ..
+        }
+    );
+    if !is_wait {
+        let ended = file.begin(number);
+        let (shared, file) = (Arc::clone(shared), Arc::clone(&file));
+        shared.core().runtime.clone().spawn(async move {
+            let answer = match done(&shared, &file, ask).await {
+                Ok(words) => [&[FOLLOWS], &*words].concat().into(),
+                Err(fault) => messages::refused(&fault),
+            };
+            let _ = ended.send(Some(answer));
+        });
+    }
+    let answer = file.end(number, WAIT).await?;
+    if answer.is_some() {
+        shared.owned.take_closed(at);
+    }
+    Ok(answer)
+}
+
+/// Does a write or a call, however long it takes.
+async fn done(shared: &SharedFiles, file: &OwnedFile, ask: Ask) -> Result<Bytes, Fault> {
+    let call = match ask {
+        Ask::Write { offset, data, .. } => {
+            let offset = offset.unwrap_or_default();
+            shared.write(file.handle, offset, data).await?;
+            return Ok(Bytes::new());
+        }
+        Ask::Call { call, .. } => call,
+        _ => return Err(Reason::Invalid.into()),
+    };
+    match call {
+        Call::Flush => shared.flush(file.handle, 0).await?,
+        Call::Sync => shared.publish(file.handle).await?,
+        Call::Resize(size) => shared.resize(file.ino, Some(file.handle), size).await?,
+        Call::Close => return close(shared, file).await,
+        Call::Look | Call::Wait => {}
+    }
+    let seen = seen(shared, file.ino).ok_or(Reason::Stale)?;
+    Ok(seen_as_bytes(&seen))
+}
+
+/// Closes the file of another node; what it is like then.
+async fn close(shared: &SharedFiles, file: &OwnedFile) -> Result<Bytes, Fault> {
+    file.close();
+    let closed = shared.close_here(file.handle).await;
+    let seen = seen(shared, file.ino).ok_or(Reason::Stale);
+    if let Ok(seen) = seen.as_ref()
+        && !seen.is_draft
+    {
+        shared.owned.note_published(&file.key, seen.info.clone());
+    }
+    shared.files.forget(file.ino, 1);
+    closed?;
+    Ok(seen_as_bytes(&seen?))
+}
+
+fn seen_as_bytes(seen: &Seen) -> Bytes {
+    let mut to = BytesMut::new();
+    messages::put_seen(&mut to, seen);
+    to.freeze()
+}
+
+/// What this node knows of a file.
+fn seen(shared: &SharedFiles, ino: u64) -> Option<Seen> {
+    let is_draft = shared.files.open_files.draft(ino).is_some();
+    let mut nodes = shared.core().nodes();
+    let file = nodes.file(ino)?;
+    Some(Seen {
+        // Of what has no name nobody learns what the store has.
+        is_draft: is_draft || file.is_gone || !file.is_written_here,
+        info: file.info.clone(),
+    })
+}
+
+async fn by_name(
+    shared: &Arc<SharedFiles>,
+    node: u64,
+    what: ByName,
+    key: &str,
+) -> Result<Bytes, Fault> {
+    let (folders, name) = split(shared, key)?;
+    match what {
+        ByName::Look => look(shared, key).ok_or(Reason::NotFound.into()),
+        ByName::Changes => {
+            shared_names::changes_here(shared, key)?;
+            let parent = parent(shared, folders)?;
+            if let Some(folder) = shared.core().nodes().folder(parent) {
+                folder.forget(name);
+            }
+            if let Some(store) = &shared.files.job_store {
+                store.note_change();
+            }
+            Ok(Bytes::new())
+        }
+        ByName::Unlink => {
+            let parent = parent(shared, folders)?;
+            shared.owned.forget(key);
+            shared.files.unlink(Name { parent, name }).await?;
+            Ok(Bytes::new())
+        }
+        ByName::Open { mode, creates } => {
+            let parent = parent(shared, folders)?;
+            let new = Name { parent, name };
+            let (ino, opened) = open(shared, new, mode, creates).await?;
+            let seen = seen(shared, ino).ok_or(Reason::Stale)?;
+            let is_new = seen.info.etag.as_str().is_empty();
+            let node = usize::try_from(node).map_err(|_| Reason::Invalid)?;
+            let file = OwnedFile::new(node, opened, ino, key.to_owned());
+            let mut to = BytesMut::new();
+            messages::put_file(&mut to, shared.owned.add(file));
+            to.put_u8(u8::from(is_new));
+            messages::put_seen(&mut to, &seen);
+            Ok(to.freeze())
+        }
+    }
+}
+
+/// Opens a file for another node: its node here, and its handle.
+async fn open(
+    shared: &SharedFiles,
+    at: Name<'_>,
+    mode: Mode,
+    creates: bool,
+) -> Result<(u64, u64), Fault> {
+    if creates {
+        let (entry, opened) = shared.create_here(at, mode, &Making::FILE).await?;
+        return Ok((entry.attributes.ino, opened.opened.handle));
+    }
+    let entry = shared.files.lookup(at.parent, at.name).await?;
+    let ino = entry.attributes.ino;
+    match shared.open_here(ino, mode).await {
+        Ok(opened) => Ok((ino, opened.opened.handle)),
+        Err(fault) => {
+            shared.files.forget(ino, 1);
+            Err(fault)
+        }
+    }
+}
+
+/// What is known of a key that this node owns, if that is more than the store knows.
+fn look(shared: &SharedFiles, key: &str) -> Option<Bytes> {
+    let core = shared.core();
+    let path = key.strip_prefix(&*core.settings.prefix)?;
+    let ino = core.nodes().find_path(path);
+    let age = core.settings.ttl.saturating_mul(2).max(NEW);
+    let of_node = ino.and_then(|ino| {
+        let is_draft = shared.files.open_files.draft(ino).is_some();
+        let mut nodes = core.nodes();
+        let file = nodes.file(ino)?;
+        let is_own = file.is_written_here && !file.is_lost && file.at.elapsed() <= age;
+        (is_draft || is_own).then(|| Seen {
+            is_draft,
+            info: file.info.clone(),
+        })
+    });
+    let published = || {
+        let info = shared.owned.published(key, age)?;
+        Some(Seen {
+            is_draft: false,
+            info,
+        })
+    };
+    Some(seen_as_bytes(&of_node.or_else(published)?))
+}
+
+/// A key as the folders that its file lies in, and its name.
+fn split<'a>(shared: &SharedFiles, key: &'a str) -> Result<(&'a str, &'a str), Fault> {
+    let path = key.strip_prefix(&*shared.core().settings.prefix);
+    let path = path.ok_or(Reason::Invalid)?;
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    crate::names::check(name)?;
+    Ok((folders, name))
+}
+
+/// The node of a folder: the node that asks knows that its parts are folders.
+fn parent(shared: &SharedFiles, folders: &str) -> Result<u64, Fault> {
+    let mut parent = ROOT;
+    for name in folders.split('/').filter(|name| !name.is_empty()) {
+        crate::names::check(name)?;
+        let core = shared.core();
+        let known = {
+            let mut nodes = core.nodes();
+            let known = nodes.find(parent, name);
+            known.filter(|ino| nodes.folder(*ino).is_some())
+        };
+        let enter = || core.enter(parent, name, &Listed::Folder, Instant::now());
+        parent = known.unwrap_or_else(|| enter().attributes.ino);
+    }
+    Ok(parent)
+}
+
+/// The numbers of files of another node's that this node has not open.
+fn not_held(shared: &SharedFiles, session: u64, numbers: &[u64]) -> Bytes {
+    let open = shared.remote.all();
+    let is_held = |number: &&u64| {
+        let number = **number;
+        let at = FileAt { session, number };
+        open.iter().any(|file| file.place.file == at)
+    };
+    let gone: Vec<u64> = numbers
+        .iter()
+        .filter(|one| !is_held(one))
+        .copied()
+        .collect();
+    let mut to = BytesMut::new();
+    messages::put_numbers(&mut to, &gone);
+    to.freeze()
+}
+
+/// Closes the files of nodes that are gone, as long as the mount lives.
+pub fn watch(shared: &Arc<SharedFiles>) {
+    let (weak, runtime) = (Arc::downgrade(shared), shared.core().runtime.clone());
+    runtime.spawn(async move {
+        loop {
+            tokio::time::sleep(HELD_PAUSE).await;
+            let Some(()) = close_those_gone(&weak).await else {
+                return;
+            };
+        }
+    });
+}
+
+/// Nothing where the mount has ended.
+async fn close_those_gone(shared: &Weak<SharedFiles>) -> Option<()> {
+    let shared = shared.upgrade()?;
+    let job = Arc::clone(shared.others.job.as_ref()?);
+    for (node, numbers) in shared.owned.by_node() {
+        close_of(&shared, &job, node, numbers).await;
+    }
+    Some(())
+}
+
+/// Closes what a node has open here no more.
+pub(crate) async fn close_of(shared: &SharedFiles, job: &Arc<Job>, node: usize, numbers: Vec<u64>) {
+    let session = shared.owned.session();
+    let question = Ask::Held { session, numbers }.write();
+    let closed = match job.ask_node(node, question).await {
+        Err(_) => shared.owned.drop_of(node, |_, _| true),
+        Ok(answer) => {
+            let gone = messages::answered(answer).ok().flatten();
+            let gone = gone.and_then(|mut answer| messages::numbers(&mut answer));
+            let gone = gone.unwrap_or_default();
+            let is_old = |file: &OwnedFile| file.since.elapsed() > NEW;
+            let is_gone = |number, file: &OwnedFile| gone.contains(&number) && is_old(file);
+            shared.owned.drop_of(node, is_gone)
+        }
+    };
+    for file in closed {
+        shared.core().tell(&format!(
+            "node {node} of the job is gone; `{}`, which it had open, is closed for it",
+            file.key
+        ));
+        if let Err(fault) = close(shared, &file).await {
+            let text = format!("`{}` was not published: {fault}", file.key);
+            shared.core().tell(&text);
+        }
+    }
+}
+
+/// Waits until the other nodes have closed their files, or are gone, at the end of the mount.
+pub async fn settle(shared: &SharedFiles) {
+    while !shared.owned.by_node().is_empty() {
+        tokio::time::sleep(END_PAUSE).await;
+    }
+}

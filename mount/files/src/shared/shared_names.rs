@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The calls of this node's programs on names of files that several nodes may write.
+//! `mount/daemon` calls them.
+
+use std::time::{Duration, Instant};
+
+use crate::attributes::Entry;
+use crate::changes::Name;
+use crate::fault::{Fault, Reason};
+use crate::names::Listed;
+use crate::open_names;
+use crate::shared::messages::{ByName, Call, Seen};
+use crate::shared::others::key;
+use crate::shared::shared_files::SharedFiles;
+
+/// Chosen: how long a rename waits for who still writes the file, as for other renames.
+const RENAME_WAIT: Duration = Duration::from_secs(5);
+/// Chosen: between two looks.
+const RENAME_PAUSE: Duration = Duration::from_millis(50);
+
+/// As [`crate::BucketFiles::lookup`].
+///
+/// # Errors
+/// As there; those of the owner.
+pub async fn lookup(shared: &SharedFiles, parent: u64, name: &str) -> Result<Entry, Fault> {
+    let found = shared.files.lookup(parent, name).await;
+    if shared.others.job.is_none() {
+        return found;
+    }
+    match found {
+        Ok(mut entry) => {
+            let ino = entry.attributes.ino;
+            if shared.others.drafts().contains(&ino) {
+                return refresh(shared, ino).await;
+            }
+            if shared.owned.has_writers(ino) {
+                entry.valid = Duration::ZERO;
+            }
+            Ok(entry)
+        }
+        Err(fault) if fault.reason == Reason::NotFound => {
+            let key = key(shared.core(), Name { parent, name })?;
+            let seen = shared.others.look(&key).await?.ok_or(fault)?;
+            Ok(enter(shared, Name { parent, name }, &seen))
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// As [`crate::BucketFiles::attributes`].
+///
+/// # Errors
+/// As there; those of the owner.
+pub async fn attributes(shared: &SharedFiles, ino: u64) -> Result<Entry, Fault> {
+    if shared.others.drafts().contains(&ino) {
+        return refresh(shared, ino).await;
+    }
+    let mut entry = shared.files.attributes(ino).await?;
+    if shared.others.job.is_some() && shared.owned.has_writers(ino) {
+        entry.valid = Duration::ZERO;
+    }
+    Ok(entry)
+}
+
+/// What a file that another node had is like now.
+async fn refresh(shared: &SharedFiles, ino: u64) -> Result<Entry, Fault> {
+    let open = shared.remote.all().into_iter().find(|file| file.ino == ino);
+    let seen = match &open {
+        Some(file) => Some(file.do_call(Call::Look).await?),
+        None => shared.others.look(&shared.core().key(ino)?).await?,
+    };
+    match &seen {
+        Some(seen) => shared.others.learn(ino, seen),
+        None => {
+            shared.others.drafts().remove(&ino);
+            return shared.files.attributes(ino).await;
+        }
+    }
+    if open.is_none() && seen.is_some_and(|seen| !seen.is_draft) {
+        shared.others.drafts().remove(&ino);
+    }
+    let attributes = shared.core().attributes_in(&shared.core().nodes(), ino);
+    Ok(Entry {
+        attributes: attributes.ok_or(Reason::Stale)?,
+        valid: Duration::ZERO,
+    })
+}
+
+/// The node of a name of which the owner knows.
+fn enter(shared: &SharedFiles, at: Name<'_>, seen: &Seen) -> Entry {
+    let listed = Listed::File(seen.info.clone());
+    let entry = shared
+        .core()
+        .enter(at.parent, at.name, &listed, Instant::now());
+    let ino = entry.attributes.ino;
+    shared.others.learn(ino, seen);
+    if seen.is_draft {
+        shared.others.drafts().insert(ino);
+    }
+    Entry {
+        valid: Duration::ZERO,
+        ..entry
+    }
+}
+
+/// As [`crate::BucketFiles::unlink`]; the owner of the file does it.
+///
+/// # Errors
+/// As there; those of the owner.
+pub async fn unlink(shared: &SharedFiles, old: Name<'_>) -> Result<(), Fault> {
+    if shared.others.job.is_none() {
+        return shared.files.unlink(old).await;
+    }
+    let key = key(shared.core(), old)?;
+    let ino = shared.core().nodes().find(old.parent, old.name);
+    let is_elsewhere = !shared.others.is_own(&key);
+    if let Some(ino) = ino.filter(|_| is_elsewhere) {
+        // Who reads it on this node reads on.
+        open_names::hide(&shared.files.open_files, ino).await?;
+    }
+    match shared.others.ask(&key, ByName::Unlink).await? {
+        None => {
+            shared.owned.forget(&key);
+            shared.files.unlink(old).await
+        }
+        Some(_) => {
+            shared.files.unlinked(old);
+            Ok(())
+        }
+    }
+}
+
+/// As [`crate::BucketFiles::rename`]; of files that nobody has open for writing.
+///
+/// # Errors
+/// As there; `Busy` where somebody has one of the two open for writing; those of the owner.
+pub async fn rename(
+    shared: &SharedFiles,
+    old: Name<'_>,
+    new: Name<'_>,
+    may_replace: bool,
+) -> Result<(), Fault> {
+    if shared.others.job.is_none() {
+        return shared.files.rename(old, new, may_replace).await;
+    }
+    let keys = [key(shared.core(), old)?, key(shared.core(), new)?];
+    let began = Instant::now();
+    for key in &keys {
+        while let Err(fault) = changes(shared, key).await {
+            if fault.reason != Reason::Busy || began.elapsed() > RENAME_WAIT {
+                return Err(fault);
+            }
+            tokio::time::sleep(RENAME_PAUSE).await;
+        }
+    }
+    let renamed = shared.files.rename(old, new, may_replace).await;
+    for key in &keys {
+        let _ = changes(shared, key).await;
+    }
+    renamed
+}
+
+/// The owner of a key forgets what it knows of it, if nobody has it open for writing.
+async fn changes(shared: &SharedFiles, key: &str) -> Result<(), Fault> {
+    match shared.others.ask(key, ByName::Changes).await? {
+        Some(_) => Ok(()),
+        None => changes_here(shared, key),
+    }
+}
+
+/// The same of this node.
+pub(crate) fn changes_here(shared: &SharedFiles, key: &str) -> Result<(), Fault> {
+    let core = shared.core();
+    shared.owned.forget(key);
+    let path = key.strip_prefix(&*core.settings.prefix).unwrap_or(key);
+    let ino = core.nodes().find_path(path);
+    if ino.is_some_and(|ino| shared.files.open_files.draft(ino).is_some()) {
+        let text = format!(
+            "`{key}` is open for writing, and files of a mount with --shared-writes cannot be \
+                 renamed then; close it first"
+        );
+        return Err(Fault::because(Reason::Busy, text));
+    }
+    Ok(())
+}

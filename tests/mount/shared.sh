@@ -1,0 +1,140 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Two hosts of a job write one file at once (--shared-writes), on two hosts of tests/testbed.
+# Sourced by tests/mount/run.sh.
+
+TESTBED=$PWD/tests/testbed/testbed.sh
+hosts=(a0 b1)
+FI_WEFT_JOB_KEY=$(printf '%064d' 9)
+export FI_WEFT_JOB_KEY
+LOCKER=$PWD/tests/mount/locker.py
+
+# on HOST COMMAND...
+on() { "$TESTBED" "$bed" host "$@"; }
+
+# shared_mounts: the bucket on both hosts, for programs that write its files together.
+shared_mounts() {
+    local number
+    for number in 0 1; do
+        mkdir -p "$work/node$number"
+        on "${hosts[number]}" "$WEFT_MOUNT" data "$work/node$number" --endpoint-url "$there" \
+            --foreground --stage "$work/stage$number" --shared-writes \
+            --job-nodes 10.77.0.2:7700,10.77.1.2:7700 --job-node "$number" 2>>"$work/job-log" &
+    done
+    for number in 0 1; do
+        wait_for 60 on "${hosts[number]}" mountpoint -q "$work/node$number" || return 1
+    done
+}
+
+cat >"$work/pieces.py" <<'END'
+"""Two ranks of this host write every fourth piece of a file, and then check all of it."""
+import os, sys, time
+path, host, flags = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+piece, pieces = 47008, 400  # as ior-hard
+data = lambda number: bytes((number * 31 + at) % 251 for at in range(256)) * 184
+def meet(what):
+    open(f"{flags}/{what}-{rank}", "w").close()
+    while len([1 for name in os.listdir(flags) if name.startswith(what + "-")]) < 4:
+        time.sleep(0.01)
+child = os.fork()
+rank = 2 * host + (child == 0)
+file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+meet("opened")
+for number in range(rank, pieces, 4):
+    at, left = number * piece, data(number)[:piece]
+    assert os.pwrite(file, left, at) == piece
+meet("written")
+for number in range(pieces):  # what others wrote, before it is published
+    assert os.pread(file, piece, number * piece) == data(number)[:piece], number
+assert os.fstat(file).st_size == pieces * piece
+log = os.open(path + ".log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+for line in range(50):
+    os.write(log, b"%d" % rank * 99 + b"\n")
+meet("read")
+os.fsync(file)
+os.close(file)
+os.close(log)
+meet("closed")
+with open(path, "rb") as whole:
+    for number in range(pieces):
+        assert whole.read(piece) == data(number)[:piece], number
+    assert not whole.read(1)
+lines = open(path + ".log").read().split("\n")
+assert sorted(lines[:-1]) == sorted(50 * [str(one) * 99 for one in range(4)]), len(lines)
+if child == 0:
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+END
+
+write_together() {
+    local number writers=() wrote=0
+    rm -rf "$work/flags" && mkdir "$work/flags"
+    for number in 0 1; do
+        on "${hosts[number]}" timeout 60 python3 "$work/pieces.py" "$work/node$number/one" \
+            "$number" "$work/flags" &
+        writers+=($!)
+    done
+    for number in "${writers[@]}"; do wait "$number" || wrote=1; done
+    [ $wrote = 0 ] || tail -n 5 "$work/job-log"
+    return $wrote
+}
+
+# Another client of the store reads what the hosts published.
+read_by_s3() {
+    on a0 "$PYTHON" - "$there" <<'END'
+import sys, boto3
+store = boto3.client("s3", endpoint_url=sys.argv[1])
+whole = store.get_object(Bucket="data", Key="one")["Body"].read()
+piece, pieces = 47008, 400
+data = lambda number: bytes((number * 31 + at) % 251 for at in range(256)) * 184
+assert len(whole) == piece * pieces, len(whole)
+for number in range(pieces):
+    assert whole[number * piece:(number + 1) * piece] == data(number)[:piece], number
+assert len(store.get_object(Bucket="data", Key="one.log")["Body"].read()) == 4 * 50 * 100
+END
+}
+
+one_makes_it() {
+    local number made=0 makers=()
+    for number in 0 1; do
+        on "${hosts[number]}" python3 -c 'import os, sys, time
+file = os.open(sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+time.sleep(2)' "$work/node$number/new" 2>"$work/refused$number" &
+        makers+=($!)
+    done
+    for number in "${makers[@]}"; do wait "$number" && made=$((made + 1)); done
+    [ $made = 1 ] && grep -qh FileExistsError "$work"/refused?
+}
+
+count_together() {
+    local number counters=()
+    on a0 sh -c "printf 0 >'$work/node0/count'" || return 1
+    for number in 0 1 2 3; do
+        on "${hosts[number % 2]}" timeout 120 python3 "$LOCKER" count \
+            "$work/node$((number % 2))/count" 50 "$work/counts-$number" "$work/counts-all" &
+        counters+=($!)
+    done
+    for number in 0 1 2 3; do wait_for 60 test -e "$work/counts-$number" || return 1; done
+    touch "$work/counts-all"
+    for number in "${counters[@]}"; do wait "$number" || return 1; done
+    on a0 grep -qx 200 "$work/node0/count" && on b1 grep -qx 200 "$work/node1/count"
+}
+
+if ! reason=$("$TESTBED" check); then
+    skip "two hosts write one file" "$reason"
+else
+    bed=$("$TESTBED" up --owner $$ --direct) || exit 2
+    there=http://10.77.0.2:8014
+    on a0 "$(realpath "$BUCKET_SERVER")" --bucket data --listen 10.77.0.2:8014 \
+        >"$work/there" 2>&1 &
+    wait_for 60 test -s "$work/there" || cat "$work/there"
+    check "a bucket on two hosts that write its files together" shared_mounts
+    check "two hosts write one file, and both read all of it" write_together
+    check "another client reads what two hosts wrote to one file" read_by_s3
+    check "of two hosts that make a file that must be new, one succeeds" one_makes_it
+    check "four programs on two hosts count in one shared file under a lock" count_together
+    on a0 umount "$work/node0"
+    on b1 umount "$work/node1"
+    "$TESTBED" "$bed" down
+fi
+unset FI_WEFT_JOB_KEY
