@@ -89,7 +89,7 @@ pub fn serve(options: &Options) -> Result<(), MountError> {
     let ended = served.join();
     // The kernel does not say of every file that it is closed before it lets go of the mount.
     runtime.block_on(writers.publish_all(&shared));
-    runtime.block_on(answers::settle(&shared));
+    runtime.block_on(answers::settle(&shared, END_LIMIT));
     runtime.block_on(shared.files.settle_all(END_LIMIT));
     runtime.shutdown_timeout(Duration::from_secs(1));
     how_it_ended(ended)?;
@@ -261,6 +261,7 @@ impl End {
         }
         tokio::time::sleep(END_LIMIT).await;
         writers.publish_all(&shared).await;
+        answers::settle(&shared, Duration::ZERO).await;
         shared.files.settle_all(END_LIMIT).await;
         log::tell("files were still open when the mount ended; what was written is published");
         if let Some(lost) = writers.lost_in_words() {

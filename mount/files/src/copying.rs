@@ -6,8 +6,8 @@ use std::sync::Arc;
 use weft_store::Range;
 
 use crate::fault::{Fault, Reason};
+use crate::handles::REMOTE;
 use crate::open_files::{OpenFiles, Place};
-use crate::shared::shared_files::REMOTE;
 
 /// Chosen: what is shorter costs less to read and write than to copy by a request.
 const LEAST_COPY_BYTES: u64 = 1 << 20;

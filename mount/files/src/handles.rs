@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::fault::Reason;
 
+/// Handles of files that another node of the job has have this bit.
+pub(crate) const REMOTE: u64 = 1 << 63;
+
 /// What is open.
 pub struct Open<T> {
     inner: Mutex<(u64, HashMap<u64, Arc<T>>)>,

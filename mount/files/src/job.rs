@@ -142,6 +142,11 @@ impl Job {
         self.neighbours.own()
     }
 
+    /// How many nodes the job has.
+    pub fn node_count(&self) -> usize {
+        self.neighbours.node_count()
+    }
+
     /// Whether a part of a range has another owner than this node.
     pub fn asks_others(&self, version: &Version, range: Range) -> bool {
         let mut extents = range.start / EXTENT_BYTES..range.end.div_ceil(EXTENT_BYTES);

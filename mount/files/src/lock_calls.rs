@@ -12,12 +12,12 @@ use weft_store::Store;
 
 use crate::draft::{Draft, Rebased, rebase};
 use crate::fault::{Fault, Reason};
+use crate::handles::REMOTE;
 use crate::locks::seat::Asked;
 use crate::locks::table::{Lock, Span};
 use crate::locks::{Locks, WHOLE, waiting};
 use crate::names::Listed;
 use crate::open_files::{OpenFiles, read_all_of};
-use crate::shared::shared_files::REMOTE;
 use crate::turns::Turns;
 use crate::version::Version;
 

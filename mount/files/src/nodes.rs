@@ -139,12 +139,6 @@ impl Nodes {
         self.names.find(parent, name)
     }
 
-    /// The number of the node at a path as of [`Nodes::path`], if the kernel knows it.
-    pub fn find_path(&self, path: &str) -> Option<u64> {
-        let (parent, name) = place_of(self, path)?;
-        self.find(parent, name)
-    }
-
     /// A folder's facts.
     pub fn folder(&mut self, ino: u64) -> Option<&mut Folder> {
         match &mut self.by_number.get_mut(&ino)?.body {
@@ -395,6 +389,12 @@ impl Nodes {
             ino = parent;
         }
     }
+}
+
+/// The number of the node at a path as of [`Nodes::path`], if the kernel knows it.
+pub(crate) fn find_path(nodes: &Nodes, path: &str) -> Option<u64> {
+    let (parent, name) = place_of(nodes, path)?;
+    nodes.find(parent, name)
 }
 
 /// The folder that a path's last name is in, if the kernel knows it, and that name.

@@ -18,6 +18,8 @@ const WRITE: Mode = Mode {
     writes: true,
     appends: false,
     truncates: false,
+    is_new: false,
+    is_pinned: false,
     process: 7,
 };
 const OBJECT: &str = ".weft-attributes";

@@ -23,6 +23,8 @@ const WRITE: Mode = Mode {
     writes: true,
     appends: false,
     truncates: false,
+    is_new: false,
+    is_pinned: false,
     process: 7,
 };
 
@@ -415,6 +417,7 @@ fn full_stage_refuses_before_data_are_taken_and_streams_go_on() {
         publish: Publish::Close,
         sending_bytes: 32 << 20,
         attributes_after: Writes::ATTRIBUTES_AFTER,
+        is_shared: false,
     });
     // In order: more than the stage holds.
     let handle = mount.open("stream", WRITE).unwrap();

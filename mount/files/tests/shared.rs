@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -386,4 +386,41 @@ fn who_closes_last_hears_that_the_store_refused() {
     let last = world.node(2).flush(handles[1]).unwrap_err();
     assert_eq!(last.reason, Reason::Stale);
     assert!(world.store.faults().count(Operation::Put) > 0);
+}
+
+#[test]
+fn owner_that_ends_closes_what_others_have_open_after_its_limit_and_publishes_it() {
+    let world = World::new();
+    let name = world.name_of(1);
+    let handle = world.node(0).create(&name).unwrap();
+    world.node(0).write(handle, 0, &piece(1)).unwrap();
+    let owner = world.node(1);
+    let began = Instant::now();
+    let limit = Duration::from_millis(200);
+    owner.runtime.block_on(answers::settle(owner.shared, limit));
+    assert!(began.elapsed() >= limit, "it gives the others their time");
+    assert!(world.store.keys().contains(&format!("p/{name}")));
+    assert!(world.node(2).whole(&name) == piece(1));
+    let late = world.node(0).write(handle, 0, b"late");
+    assert_eq!(late.unwrap_err().reason, Reason::Stale);
+}
+
+#[test]
+fn open_of_a_node_that_the_job_does_not_have_is_refused() {
+    let world = World::new();
+    let name = world.name_of(1);
+    // docs/job-cache.md, 5.1 and 5.4: opens for writing, and makes the file.
+    let ask = |node: u64| {
+        let key = format!("p/{name}");
+        let mut question = vec![3, 6, 0, 1 | 8];
+        question.extend(node.to_le_bytes());
+        question.extend((key.len() as u32).to_le_bytes());
+        question.extend(key.as_bytes());
+        let answer = answers::answer(world.node(1).shared, question.into());
+        world.runtime.block_on(answer).concat()
+    };
+    for node in [NODES as u64, u64::MAX] {
+        assert_eq!(ask(node)[..2], [4, 8], "refused: invalid");
+    }
+    assert_eq!(ask(0)[0], 0, "the result follows");
 }

@@ -14,7 +14,7 @@ use crate::draft::Written;
 use crate::fault::{Fault, Reason};
 use crate::job::{ELSE, Job, refusal};
 use crate::names::Listed;
-use crate::nodes::ROOT;
+use crate::nodes::{self, ROOT};
 use crate::open_files::Mode;
 use crate::shared::messages::{self, Ask, ByName, Call, FOLLOWS, FileAt, NOT_YET, Seen};
 use crate::shared::owned_files::OwnedFile;
@@ -188,12 +188,12 @@ async fn by_name(
             Ok(Bytes::new())
         }
         ByName::Open { mode, creates } => {
+            let node = checked_node(shared, node)?;
             let parent = parent(shared, folders)?;
             let new = Name { parent, name };
             let (ino, opened) = open(shared, new, mode, creates).await?;
             let seen = seen(shared, ino).ok_or(Reason::Stale)?;
             let is_new = seen.info.etag.as_str().is_empty();
-            let node = usize::try_from(node).map_err(|_| Reason::Invalid)?;
             let file = OwnedFile::new(node, opened, ino, key.to_owned());
             let mut to = BytesMut::new();
             messages::put_file(&mut to, shared.owned.add(file));
@@ -202,6 +202,16 @@ async fn by_name(
             Ok(to.freeze())
         }
     }
+}
+
+/// The number of a node, which a message claims.
+fn checked_node(shared: &SharedFiles, node: u64) -> Result<usize, Fault> {
+    let count = shared.others.job.as_ref().map_or(0, |job| job.node_count());
+    let checked = usize::try_from(node).ok().filter(|node| *node < count);
+    checked.ok_or_else(|| {
+        let text = format!("there is no node {node} in this job; it has {count}, from 0 on");
+        Fault::because(Reason::Invalid, text)
+    })
 }
 
 /// Opens a file for another node: its node here, and its handle.
@@ -230,7 +240,7 @@ async fn open(
 fn look(shared: &SharedFiles, key: &str) -> Option<Bytes> {
     let core = shared.core();
     let path = key.strip_prefix(&*core.settings.prefix)?;
-    let ino = core.nodes().find_path(path);
+    let ino = nodes::find_path(&core.nodes(), path);
     let age = core.settings.ttl.saturating_mul(2).max(NEW);
     let of_node = ino.and_then(|ino| {
         let is_draft = shared.files.open_files.draft(ino).is_some();
@@ -334,9 +344,14 @@ pub(crate) async fn close_of(shared: &SharedFiles, job: &Arc<Job>, node: usize, 
             shared.owned.drop_of(node, is_gone)
         }
     };
-    for file in closed {
+    close_for(shared, node, closed, "is gone").await;
+}
+
+/// Closes files for a node that does not do so any more; `why` says why it does not.
+async fn close_for(shared: &SharedFiles, node: usize, files: Vec<Arc<OwnedFile>>, why: &str) {
+    for file in files {
         shared.core().tell(&format!(
-            "node {node} of the job is gone; `{}`, which it had open, is closed for it",
+            "node {node} of the job {why}; `{}`, which it had open, is closed for it",
             file.key
         ));
         if let Err(fault) = close(shared, &file).await {
@@ -346,9 +361,16 @@ pub(crate) async fn close_of(shared: &SharedFiles, job: &Arc<Job>, node: usize, 
     }
 }
 
-/// Waits until the other nodes have closed their files, or are gone, at the end of the mount.
-pub async fn settle(shared: &SharedFiles) {
-    while !shared.owned.by_node().is_empty() {
+/// Waits until the other nodes have closed their files, or are gone, at the end of the mount. What
+/// they still have open after `limit` is closed for them, and so published; their later calls fail.
+pub async fn settle(shared: &SharedFiles, limit: Duration) {
+    let began = Instant::now();
+    while !shared.owned.by_node().is_empty() && began.elapsed() < limit {
         tokio::time::sleep(END_PAUSE).await;
+    }
+    for node in shared.owned.by_node().into_keys() {
+        let files = shared.owned.drop_of(node, |_, _| true);
+        let why = "did not close its files before this mount ended";
+        close_for(shared, node, files, why).await;
     }
 }

@@ -15,7 +15,7 @@ use crate::changes::Name;
 use crate::core::{Core, Publish};
 use crate::draft::Written;
 use crate::fault::{Fault, Reason};
-use crate::handles::Open;
+use crate::handles::{Open, REMOTE};
 use crate::job::Job;
 use crate::names::Listed;
 use crate::open_files::{self, Mode, Opened, close_unpublished};
@@ -24,9 +24,6 @@ use crate::shared::messages::{Call, DATA_BYTES};
 use crate::shared::others::{Others, There, key};
 use crate::shared::owned_files::OwnedFiles;
 use crate::shared::remote_file::RemoteFile;
-
-/// Handles of files of other nodes have this bit.
-pub(crate) const REMOTE: u64 = 1 << 63;
 
 /// A file was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use crate::attributes::Entry;
 use crate::changes::Name;
 use crate::fault::{Fault, Reason};
 use crate::names::Listed;
+use crate::nodes;
 use crate::open_names;
 use crate::shared::messages::{ByName, Call, Seen};
 use crate::shared::others::key;
@@ -173,7 +174,7 @@ pub(crate) fn changes_here(shared: &SharedFiles, key: &str) -> Result<(), Fault>
     let core = shared.core();
     shared.owned.forget(key);
     let path = key.strip_prefix(&*core.settings.prefix).unwrap_or(key);
-    let ino = core.nodes().find_path(path);
+    let ino = nodes::find_path(&core.nodes(), path);
     if ino.is_some_and(|ino| shared.files.open_files.draft(ino).is_some()) {
         let text = format!(
             "`{key}` is open for writing, and files of a mount with --shared-writes cannot be \

@@ -286,6 +286,8 @@ fn mode(opens: Opens) -> Mode {
         writes: opens != Opens::Reads,
         appends: false,
         truncates: opens == Opens::Truncates,
+        is_new: false,
+        is_pinned: false,
         process: PROCESS,
     }
 }
