@@ -124,7 +124,8 @@ def how(figures):
 
 def table(figures, heads, cells):
     head = "| | " + " | ".join(heads) + " |"
-    lines = [f"| {LOADS[load][1]} | " + " | ".join(cells(load)) + " |" for load in LOADS]
+    measured = [load for load in LOADS if row_of(figures, load, "weft")]
+    lines = [f"| {LOADS[load][1]} | " + " | ".join(cells(load)) + " |" for load in measured]
     return "\n".join([filled(how(figures)), "", head, "|---" + "|---:" * len(heads) + "|", *lines])
 
 
