@@ -18,7 +18,7 @@ use crate::segment::{GIVEN_UP, Part, Segment};
 use crate::wait::{Patience, Wait};
 
 /// Steps of a long call that a rank may have begun and not finished. [`Exchange::open`] waits for
-/// steps that lie further back, so that [`Doubts`] are never wrong.
+/// steps that lie further back, so that [`doubt`] is never wrong.
 const LOOK_AHEAD: usize = 4;
 // Models have fewer flags, and no long waits.
 #[cfg(not(loom))]
@@ -83,10 +83,6 @@ pub(crate) struct Exchange {
     step: u64,
     /// The bits of the call under way.
     call: u64,
-    /// The first step of the call under way.
-    first_step: u64,
-    /// The step that stands for the last call that this rank left to the MPI.
-    left: u64,
     /// All ranks have finished this step.
     all_done: u64,
     /// Why nothing works any more.
@@ -102,8 +98,6 @@ impl Exchange {
             patience,
             step: 0,
             call: 0,
-            first_step: 0,
-            left: 0,
             all_done: 0,
             fault: None,
         }
@@ -135,7 +129,6 @@ impl Exchange {
     #[inline(always)]
     pub(crate) fn begin(&mut self, call: Call) -> Result<(), Fault> {
         self.call = call.bits();
-        self.first_step = self.step + 1;
         self.fault.map_or(Ok(()), Err)
     }
 
@@ -160,16 +153,6 @@ impl Exchange {
         step << CALL_BITS | self.call
     }
 
-    /// What a long wait for `rank` in a step asks.
-    #[inline(always)]
-    fn doubts(&self, rank: usize, step: u64) -> Doubts<'_> {
-        Doubts {
-            exchange: self,
-            rank,
-            mark: self.mark(step),
-        }
-    }
-
     /// Waits until our flag of this step may be written.
     #[inline(always)]
     pub(crate) fn open(&mut self, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
@@ -191,8 +174,9 @@ impl Exchange {
                 seen = done.observe();
                 (seen >= step).then_some(Ok(()))
             };
-            let doubts = self.doubts(rank, own);
-            let outcome = self.patience.until(wait, look, || doubts.settle());
+            let outcome = self.patience.until(wait, look, || {
+                doubt(&self.segment, self.rank, rank, self.mark(own))
+            });
             outcome.map_err(|fault| self.give_up(fault))?;
             all_done = all_done.min(seen);
         }
@@ -251,23 +235,28 @@ impl Exchange {
                 None
             }
         };
-        let doubts = self.doubts(rank, step);
-        let outcome = self.patience.until(wait, look, || doubts.settle());
+        let outcome = self
+            .patience
+            .until(wait, look, || doubt(&self.segment, self.rank, rank, wanted));
         outcome.map_err(|fault| self.give_up(fault))
     }
 
     /// Makes all later calls fail, too.
     #[cold]
     pub(crate) fn give_up(&mut self, fault: Fault) -> Fault {
-        self.fault = Some(match fault {
-            Fault::Left { rank } => Fault::Mismatch { rank },
-            fault => fault,
-        });
+        self.fault = Some(fault);
         // Who waits for a rank that has ended finds that by itself.
         if fault != Fault::Stopped {
-            Notices(self).give_up();
+            self.leave();
         }
         fault
+    }
+
+    /// Tells who waits for this rank that it makes no more calls.
+    #[cold]
+    pub(crate) fn leave(&self) {
+        let own = &self.segment.control(self.rank).progress;
+        own.waits.publish(GIVEN_UP);
     }
 
     /// The short data that `rank` published in this step, of which we have heard.
@@ -342,80 +331,25 @@ impl Ready<'_> {
     }
 }
 
-/// What a rank tells the others beside its steps.
-#[derive(Debug)]
-pub(crate) struct Notices<'a>(pub(crate) &'a mut Exchange);
-
-impl Notices<'_> {
-    /// Tells who waits for this rank that it makes no more calls.
-    #[cold]
-    pub(crate) fn give_up(&self) {
-        let Self(exchange) = self;
-        let own = &exchange.segment.control(exchange.rank).progress;
-        own.waits.publish(GIVEN_UP);
+/// Tells in which step rank `own` waits for so long, by its mark, and finds out whether `rank`,
+/// for which it waits, can still come there. A rank that waits in a later step published all
+/// before, and finished all but the last [`LOOK_AHEAD`], which the caller then looks for.
+///
+/// # Errors
+/// [`Fault::Mismatch`] if it can not.
+#[cold]
+fn doubt(segment: &Segment, own: usize, rank: usize, mark: u64) -> Result<(), Fault> {
+    segment.control(own).progress.waits.publish(mark);
+    let waits = segment.control(rank).progress.waits.observe();
+    let is_elsewhere = match (waits >> CALL_BITS).cmp(&(mark >> CALL_BITS)) {
+        Ordering::Less => false,
+        Ordering::Equal => waits != mark,
+        Ordering::Greater => true,
+    };
+    if is_elsewhere {
+        return Err(Fault::Mismatch { rank });
     }
-
-    /// Counts a call that the MPI carries out, since all ranks leave it, as a step in which nobody
-    /// publishes. Who waits in that step is in another call. Waits for nobody. Fast path.
-    #[inline]
-    pub(crate) fn leave(&mut self, by_length: bool) {
-        let Self(exchange) = self;
-        let step = exchange.next_step();
-        exchange.left = step;
-        exchange.finish(step);
-        let own = &exchange.segment.control(exchange.rank).progress;
-        own.left.publish(step << 1 | u64::from(by_length));
-    }
-}
-
-/// A long wait of one rank for another.
-struct Doubts<'a> {
-    exchange: &'a Exchange,
-    /// For whom.
-    rank: usize,
-    /// The mark of the step in which it waits.
-    mark: u64,
-}
-
-impl Doubts<'_> {
-    /// Tells in which step this rank waits for so long, by its mark, and finds out whether the
-    /// other one can still come there. A rank that waits in a later step, or has left one to the
-    /// MPI, published all before, and finished all but the last [`LOOK_AHEAD`], which the caller
-    /// then looks for.
-    ///
-    /// # Errors
-    /// [`Fault::Mismatch`] if it can not; [`Fault::Left`] if it is in the MPI, in a call that this
-    /// rank has just begun.
-    #[cold]
-    fn settle(&self) -> Result<(), Fault> {
-        let Self {
-            exchange,
-            rank,
-            mark,
-        } = *self;
-        let segment = &exchange.segment;
-        segment.control(exchange.rank).progress.waits.publish(mark);
-        let theirs = &segment.control(rank).progress;
-        let (waits, left) = (theirs.waits.observe(), theirs.left.observe());
-        let (left_step, by_length) = (left >> 1, left & 1 == 1);
-        // Ranks that make the same calls leave the same steps.
-        if left_step > exchange.left {
-            let can_follow = by_length && left_step == exchange.first_step && waits != GIVEN_UP;
-            return Err(match can_follow {
-                true => Fault::Left { rank },
-                false => Fault::Mismatch { rank },
-            });
-        }
-        let is_elsewhere = match (waits >> CALL_BITS).cmp(&(mark >> CALL_BITS)) {
-            Ordering::Less => false,
-            Ordering::Equal => waits != mark,
-            Ordering::Greater => true,
-        };
-        if is_elsewhere {
-            return Err(Fault::Mismatch { rank });
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Words that hold so many bytes, at most those of a flag.

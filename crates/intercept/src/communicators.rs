@@ -13,7 +13,7 @@ use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use weft_collectives::{Fault, Leaving};
+use weft_collectives::Fault;
 
 use crate::across::Across;
 use crate::agreement::{self, Agreed};
@@ -104,26 +104,12 @@ pub fn serve_all(
             begin(mpi, handle, state);
         }
         match state {
-            State::Served(served) => {
-                let outcome = act(mpi, served);
-                note_if_left(served, outcome);
-                (outcome, served.waiting.ended)
-            }
+            State::Served(served) => (act(mpi, served), served.waiting.ended),
             State::Across(across) => (act_across(mpi, across), across.here.waiting.ended),
             _ => (Err(Stop::Left), None),
         }
     };
     with_state(call, passed, carry_out)
-}
-
-/// Ranks that are in this call, but do not leave it, find out so.
-#[inline]
-fn note_if_left(served: &mut Served, outcome: Outcome) {
-    match outcome {
-        Err(Stop::Left) => Leaving(&mut served.team).note(false),
-        Err(Stop::Long) => Leaving(&mut served.team).note(true),
-        _ => {}
-    }
 }
 
 /// Begins a call that does not wait for the other ranks, if the communicator is served; `None`
@@ -164,7 +150,7 @@ fn with_state(
         known = lock(&communicator);
     }
     let (outcome, ended) = carry_out(mpi, handle, &mut known.state);
-    let is_served = !outcome.is_err_and(Stop::is_for_the_mpi);
+    let is_served = outcome != Err(Stop::Left);
     let count = known.calls.add(call, is_served);
     if let Some(slot) = &known.slot {
         slot.show(call, is_served, count);
@@ -173,7 +159,7 @@ fn with_state(
     let _ = LAST.try_with(|last| last.replace(Some((handle, communicator))));
     match outcome {
         Ok(()) => Some(0),
-        Err(Stop::Left | Stop::Long | Stop::Followed) => None,
+        Err(Stop::Left) => None,
         Err(Stop::Code(code)) => Some(code),
         Err(Stop::Unheard(code)) => {
             mpi.call_error_handler(handle, code);

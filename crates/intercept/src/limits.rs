@@ -4,7 +4,6 @@
 //! whose messages Weft carries with one copy. Asked by movement, exchange and reduction.
 //! docs/collectives.md, clause 6.
 
-use weft_collectives::Leaving;
 use weft_mpi_abi::Abi;
 
 use crate::buffers::LONGEST_BYTES;
@@ -72,7 +71,7 @@ const TRIED_IN_PLACE_BYTES: usize = 8 * 1024;
 /// all ranks that name the same length.
 ///
 /// # Errors
-/// [`Stop::Long`] if they are not.
+/// [`Stop::Left`] if they are not.
 #[inline]
 pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Result<(), Stop> {
     let all_bytes = block_bytes.saturating_mul(served.team.ranks());
@@ -81,33 +80,8 @@ pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Res
     {
         Ok(())
     } else {
-        Err(Stop::Long)
+        Err(Stop::Left)
     }
-}
-
-/// [`within`], before all ranks leave a long call to the MPI. A rank that has named another length
-/// has an error here, and the others would wait for it in the MPI. So all meet before they leave
-/// the call, unless each has heard of all others while they tried to read in place.
-///
-/// # Errors
-/// As there; [`Stop::Fault`].
-#[inline]
-pub fn within_or_agreed(
-    mpi: &Mpi,
-    call: Call,
-    root: usize,
-    block_bytes: usize,
-    served: &mut Served,
-) -> Result<(), Stop> {
-    let end = within(mpi, call, block_bytes, served);
-    // There only the root was heard.
-    let hears_one = matches!(call, Call::Bcast | Call::Scatter);
-    let is_long = block_bytes > READ_IN_PLACE_BYTES;
-    if end.is_err() && is_long && (hears_one || served.memories.is_none()) {
-        let mut leaving = Leaving(&mut served.team);
-        leaving.agree(&mut served.waiting, call as u8, root, block_bytes)?;
-    }
-    end
 }
 
 /// The longest block of a call that does not wait. Measured

@@ -14,24 +14,12 @@ use crate::mpi::Mpi;
 pub enum Stop {
     /// The MPI carries it out, on all ranks.
     Left,
-    /// The same, because of the length of the data.
-    Long,
-    /// The MPI carries it out, since another rank has named a length for which it does.
-    Followed,
     /// The MPI has failed with this error, which an error handler has heard of.
     Code(c_int),
     /// The MPI refused to pack or unpack data, and no error handler has heard of it.
     Unheard(c_int),
     /// The ranks' meeting failed.
     Fault(Fault),
-}
-
-impl Stop {
-    /// Whether the MPI carries the call out.
-    #[inline]
-    pub fn is_for_the_mpi(self) -> bool {
-        matches!(self, Self::Left | Self::Long | Self::Followed)
-    }
 }
 
 /// How a call ends.
@@ -41,7 +29,6 @@ impl From<Fault> for Stop {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Refused => Self::Left,
-            Fault::Left { .. } => Self::Followed,
             fault => Self::Fault(fault),
         }
     }
