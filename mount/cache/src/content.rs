@@ -32,7 +32,8 @@ impl Content {
     /// Opens the files if they are there, and writes down that the content is used now.
     ///
     /// # Errors
-    /// The disk's. Files that are not of this content are removed, and are `NotFound`.
+    /// The disk's. `NotFound` also where another process is just making the files, and where they
+    /// are not of this content: then they are removed.
     pub fn open(folder: &Path, name: &ContentName) -> io::Result<Self> {
         let [data_path, index_path] = paths(folder, name);
         let mut options = OpenOptions::new();
@@ -83,10 +84,14 @@ impl Content {
         Ok(content)
     }
 
+    /// # Errors
+    /// The disk's; `NotFound` where there is no head yet.
     fn is_right(&self) -> io::Result<bool> {
         let mut head = [0; HEAD_BYTES];
         match self.index.read_exact_at(&mut head, 0) {
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                return Err(ErrorKind::NotFound.into());
+            }
             read => read?,
         }
         Ok(head == self.name.head() && self.data.metadata()?.len() == self.name.size_bytes)

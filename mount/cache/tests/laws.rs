@@ -144,6 +144,27 @@ fn files_that_were_cut_or_are_of_another_content_count_as_missing() {
 }
 
 #[test]
+fn files_that_another_process_is_making_are_left_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, content) = (name("k", 2 * BLOCK), bytes(2 * BLOCK, 5));
+    let cache = open(folder.path(), 1 << 30);
+    cache.write(&name, 0, &content[..BLOCK]);
+    // As before its head is written.
+    let index = &files(folder.path(), "index")[0];
+    let head = fs::read(index).unwrap();
+    let making = fs::File::options().write(true).open(index).unwrap();
+    making.set_len(0).unwrap();
+    let other = open(folder.path(), 1 << 30);
+    assert_eq!(whole(&other, &name), [Found::Missing(0..name.size_bytes)]);
+    making.write_all_at(&head, 0).unwrap();
+    let (here, missing) = (content[..BLOCK].to_vec(), BLOCK_BYTES..2 * BLOCK_BYTES);
+    for cache in [&cache, &other] {
+        let found = [Found::Here(here.clone()), Found::Missing(missing.clone())];
+        assert_eq!(whole(cache, &name), found);
+    }
+}
+
+#[test]
 fn cache_stays_within_its_bound_and_what_was_used_last_stays() {
     let folder = tempfile::tempdir().unwrap();
     let limit = 32 * BLOCK_BYTES;
