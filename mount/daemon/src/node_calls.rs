@@ -45,10 +45,6 @@ pub async fn make(
             .make_special(new, special, making)
             .await;
     }
-    let mode = Mode {
-        writes: true,
-        ..Mode::default()
-    };
     match shared_names::lookup(shared, new.parent, new.name).await {
         Ok(entry) => {
             files.forget(entry.attributes.ino, 1);
@@ -57,7 +53,7 @@ pub async fn make(
         Err(fault) if fault.reason == Reason::NotFound => {}
         Err(fault) => return Err(fault),
     }
-    let (entry, opened) = shared.create(new, mode, making).await?;
+    let (entry, opened) = shared.create(new, Mode::WRITES, making).await?;
     shared.close(opened.opened.handle).await?;
     Ok(entry)
 }

@@ -4,8 +4,8 @@
 //!
 //! Calls:
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
-//! - [`folders`]: the calls on open folders; [`open_files`]: those on open files; [`copying`]:
-//!   copies between open files.
+//! - [`folders`]: the calls on open folders; [`open_files`]: those on open files; [`mode`]: how a
+//!   file is opened; [`copying`]: copies between open files.
 //! - [`changes`]: the calls that change names; [`renames`]: renames of folders; [`object_copies`]:
 //!   objects that the store copies.
 //! - [`attribute_calls`]: the calls on modes, owners, times, extended attributes and links.
@@ -70,6 +70,7 @@ mod known_attributes;
 mod listing;
 mod lock_calls;
 pub mod locks;
+mod mode;
 mod moving_folders;
 mod names;
 mod node_names;
@@ -103,8 +104,9 @@ pub use folders::FolderEntry;
 pub use job::{Job, Neighbours, Unreached};
 pub use job_store::JobStore;
 pub use lock_calls::{LockCall, LockCalls, Locked};
+pub use mode::Mode;
 pub use names::HIDDEN;
-pub use open_files::{Mode, Opened, Place, close_broken, resize_open, send_ready, write_now};
+pub use open_files::{Opened, Place, close_broken, resize_open, send_ready, write_now};
 pub use renames::hold::Times;
 pub use shared::shared_files::{SharedFiles, SharedOpened};
 pub use sources::Disk;

@@ -17,6 +17,7 @@ use crate::fault::{Fault, Reason};
 use crate::handles::Open;
 use crate::hidden::Hidden;
 use crate::job::Job;
+use crate::mode::Mode;
 use crate::names::{self, Listed};
 use crate::pieces::Pieces;
 use crate::reader::Reader;
@@ -83,23 +84,6 @@ pub struct Place {
     pub handle: u64,
     /// In bytes.
     pub offset: u64,
-}
-
-/// How a file is opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Mode {
-    /// O_WRONLY or O_RDWR.
-    pub writes: bool,
-    /// O_APPEND.
-    pub appends: bool,
-    /// O_TRUNC.
-    pub truncates: bool,
-    /// O_EXCL, of a file that is made.
-    pub is_new: bool,
-    /// What is read is the content at the moment of opening, whoever writes the file here.
-    pub is_pinned: bool,
-    /// The process that opens it; 0 where that is not known.
-    pub process: u32,
 }
 
 impl OpenFiles {
@@ -370,9 +354,8 @@ impl OpenFiles {
     /// Those of the draft, and of publishing.
     pub async fn resize(&self, ino: u64, size: u64) -> Result<(), Fault> {
         let mode = Mode {
-            writes: true,
             truncates: size == 0,
-            ..Mode::default()
+            ..Mode::WRITES
         };
         let opened = self.open(ino, mode).await?;
         let resized = match &self.open.get(opened.handle)?.draft {

@@ -15,12 +15,8 @@ use weft_store::memory::{MemoryStore, Operation};
 
 const ROOT: u64 = 1;
 const WRITE: Mode = Mode {
-    writes: true,
-    appends: false,
-    truncates: false,
-    is_new: false,
-    is_pinned: false,
     process: 7,
+    ..Mode::WRITES
 };
 const OBJECT: &str = ".weft-attributes";
 

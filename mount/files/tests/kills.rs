@@ -20,12 +20,8 @@ use weft_store::memory::{MemoryStore, Operation};
 const ROOT: u64 = 1;
 const MIB: usize = 1 << 20;
 const WRITE: Mode = Mode {
-    writes: true,
-    appends: false,
-    truncates: false,
-    is_new: false,
-    is_pinned: false,
     process: 7,
+    ..Mode::WRITES
 };
 
 struct Mount {

@@ -20,14 +20,7 @@ const ROOT: u64 = 1;
 const NODES: usize = 3;
 /// Unaligned, as ior-hard's.
 const PIECE: usize = 47_008;
-const WRITE: Mode = Mode {
-    writes: true,
-    appends: false,
-    truncates: false,
-    is_new: false,
-    is_pinned: false,
-    process: 0,
-};
+const WRITE: Mode = Mode::WRITES;
 
 #[derive(Default)]
 struct Hosts {

@@ -7,7 +7,7 @@ use weft_store::ObjectInfo;
 
 use crate::fault::{Fault, Reason};
 use crate::job_messages::{VERSION, object, put_object, put_text, text};
-use crate::open_files::Mode;
+use crate::mode::Mode;
 
 /// Specified (5.2): kinds of questions.
 const NAME: u8 = 6;

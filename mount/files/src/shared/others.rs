@@ -13,8 +13,8 @@ use crate::changes::Name;
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::job::Job;
+use crate::mode::Mode;
 use crate::names::Listed;
-use crate::open_files::Mode;
 use crate::shared::messages::{self, Ask, ByName, Seen};
 use crate::shared::remote_file::Place;
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::fault::{Fault, Reason};
 use crate::job::Job;
-use crate::open_files::Mode;
+use crate::mode::Mode;
 use crate::shared::messages::{self, Ask, Call, FileAt, Seen};
 
 #[derive(Default)]

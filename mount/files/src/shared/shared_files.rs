@@ -17,8 +17,9 @@ use crate::draft::Written;
 use crate::fault::{Fault, Reason};
 use crate::handles::{Open, REMOTE};
 use crate::job::Job;
+use crate::mode::Mode;
 use crate::names::Listed;
-use crate::open_files::{self, Mode, Opened, close_unpublished};
+use crate::open_files::{self, Opened, close_unpublished};
 use crate::search;
 use crate::shared::messages::{Call, DATA_BYTES};
 use crate::shared::others::{Others, There, key};
@@ -296,9 +297,8 @@ impl SharedFiles {
     pub async fn resize(&self, ino: u64, handle: Option<u64>, size: u64) -> Result<(), Fault> {
         let Some(handle) = handle else {
             let mode = Mode {
-                writes: true,
                 truncates: size == 0,
-                ..Mode::default()
+                ..Mode::WRITES
             };
             let opened = self.open(ino, mode).await?.opened;
             let resized = Box::pin(self.resize(ino, Some(opened.handle), size)).await;

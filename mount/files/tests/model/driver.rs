@@ -284,10 +284,8 @@ impl Driver {
 fn mode(opens: Opens) -> Mode {
     Mode {
         writes: opens != Opens::Reads,
-        appends: false,
         truncates: opens == Opens::Truncates,
-        is_new: false,
-        is_pinned: false,
         process: PROCESS,
+        ..Mode::default()
     }
 }

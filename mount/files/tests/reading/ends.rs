@@ -112,12 +112,8 @@ fn attributes_that_cannot_be_read_are_an_error_before_the_listing_ends() {
 
 /// Makes a file that is not published yet; its handle.
 fn create(mount: &Mount, called: &str) -> u64 {
-    let writes = Mode {
-        writes: true,
-        ..Mode::default()
-    };
     let files = &mount.files.open_files;
-    let created = files.create(name(called), writes, &Making::FILE);
+    let created = files.create(name(called), Mode::WRITES, &Making::FILE);
     mount.runtime.block_on(created).unwrap().1.handle
 }
 

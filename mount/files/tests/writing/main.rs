@@ -27,20 +27,12 @@ use weft_store::memory::{MemoryStore, Operation};
 
 const ROOT: u64 = 1;
 const WRITE: Mode = Mode {
-    writes: true,
-    appends: false,
-    truncates: false,
-    is_new: false,
-    is_pinned: false,
     process: 7,
+    ..Mode::WRITES
 };
 const READ: Mode = Mode {
     writes: false,
-    appends: false,
-    truncates: false,
-    is_new: false,
-    is_pinned: false,
-    process: 7,
+    ..WRITE
 };
 const MIB: usize = 1 << 20;
 
