@@ -199,6 +199,14 @@ impl SharedFiles {
         Ok((entry, SharedOpened { opened, is_direct }))
     }
 
+    /// A file of this node is written: who closed it before has to do so again. Nothing to note
+    /// where nothing is shared.
+    fn note_write(&self, handle: u64) {
+        if self.others.job.is_some() {
+            self.owned.wrote(handle);
+        }
+    }
+
     /// As [`open_files::OpenFiles::read`].
     ///
     /// # Errors
@@ -216,7 +224,7 @@ impl SharedFiles {
     /// As there; those of the owner.
     pub async fn write(&self, handle: u64, offset: u64, data: Bytes) -> Result<(), Fault> {
         let Some(file) = self.remote(handle) else {
-            self.owned.wrote(handle);
+            self.note_write(handle);
             return self.files.open_files.write(handle, offset, data).await;
         };
         let file = file?;
@@ -246,9 +254,7 @@ impl SharedFiles {
         if handle & REMOTE != 0 {
             return None;
         }
-        if self.others.job.is_some() {
-            self.owned.wrote(handle);
-        }
+        self.note_write(handle);
         open_files::write_now(&self.files.open_files, handle, offset, data)
     }
 
@@ -296,6 +302,9 @@ impl SharedFiles {
     /// As [`open_files::OpenFiles::resize`]; those of the owner.
     pub async fn resize(&self, ino: u64, handle: Option<u64>, size: u64) -> Result<(), Fault> {
         let Some(handle) = handle else {
+            if self.others.job.is_none() {
+                return self.files.open_files.resize(ino, size).await;
+            }
             let mode = Mode {
                 truncates: size == 0,
                 ..Mode::WRITES
@@ -308,7 +317,7 @@ impl SharedFiles {
         match self.remote(handle) {
             Some(file) => self.call_there(&*file?, Call::Resize(size)).await,
             None => {
-                self.owned.wrote(handle);
+                self.note_write(handle);
                 open_files::resize_open(&self.files.open_files, handle, size).await
             }
         }
