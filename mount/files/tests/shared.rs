@@ -14,6 +14,7 @@ use weft_files::{
     BucketFiles, Fault, Job, JobStore, Making, Mode, Name, Neighbours, Publish, Reason, Settings,
     SharedFiles, Unreached, Writes,
 };
+use weft_store::Failure;
 use weft_store::memory::{MemoryStore, Operation};
 
 const ROOT: u64 = 1;
@@ -311,6 +312,35 @@ fn file_that_one_node_cuts_is_short_for_all_and_is_published_at_fsync() {
         other.write(handle, 0, b"newest").unwrap();
         other.close(handle).unwrap();
         assert_eq!(one.whole(&name), b"newest");
+    }
+}
+
+#[test]
+fn file_whose_removal_is_refused_is_read_and_written_as_before() {
+    let world = World::new();
+    let name = world.name_of(1);
+    let (one, owner) = (world.node(0), world.node(1));
+    let handle = owner.create(&name).unwrap();
+    owner.write(handle, 0, b"old").unwrap();
+    owner.close(handle).unwrap();
+    // Who reads it here would read on after the removal.
+    let reader = one.open(&name, Mode::default()).unwrap();
+    let (ino, writer) = (one.ino(&name).unwrap(), one.open(&name, WRITE).unwrap());
+    let key = format!("p/{name}");
+    let mut faults = world.store.faults();
+    faults.fail_key(Operation::Delete, &key, Failure::Denied);
+    drop(faults);
+    assert_eq!(one.unlink(&name).unwrap_err().reason, Reason::Denied);
+    assert_eq!(one.read(reader, 0, 9).unwrap(), "old");
+    one.write(writer, 0, b"newest").unwrap();
+    let seen = shared_names::attributes(one.shared, ino);
+    let size_bytes = one.runtime.block_on(seen).unwrap().attributes.size_bytes;
+    assert_eq!((size_bytes, one.ino(&name).unwrap()), (6, ino));
+    one.close(writer).unwrap();
+    one.close(reader).unwrap();
+    for node in 0..NODES {
+        assert_eq!(world.node(node).size(&name).unwrap(), 6);
+        assert_eq!(world.node(node).whole(&name), b"newest");
     }
 }
 

@@ -119,14 +119,20 @@ pub async fn unlink(shared: &SharedFiles, old: Name<'_>) -> Result<(), Fault> {
         // Who reads it on this node reads on.
         open_names::hide(&shared.files.open_files, ino).await?;
     }
-    match shared.others.ask(&key, ByName::Unlink).await? {
-        None => {
+    match shared.others.ask(&key, ByName::Unlink).await {
+        Ok(None) => {
             shared.owned.forget(&key);
             shared.files.unlink(old).await
         }
-        Some(_) => {
+        Ok(Some(_)) => {
             shared.files.unlinked(old);
             Ok(())
+        }
+        Err(fault) => {
+            if let Some(ino) = ino {
+                open_names::stay(&shared.files.open_files, ino);
+            }
+            Err(fault)
         }
     }
 }
