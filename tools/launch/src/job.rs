@@ -255,15 +255,16 @@ fn settings(
 
 /// The MPI that runs the program.
 fn chosen_mpi(arguments: &Arguments, program: &Program) -> Result<Chosen, Fault> {
+    let surroundings = Surroundings::of_this_process();
     if !arguments.quiet {
-        for prefix in Surroundings::of_this_process().empty_prefixes() {
+        for prefix in surroundings.empty_prefixes() {
             say!(
                 "weft: note: WEFT_MPI_PATH names {}, which has no bin/mpiexec",
                 prefix.display()
             );
         }
     }
-    let here = discover::installations(&candidates(arguments, program));
+    let here = discover::installations(&candidates(arguments, program, &surroundings));
     let wants_libfabric = arguments.transport.provider().is_some();
     choose::choose(&arguments.rank.mpi, program, &here, wants_libfabric)
 }
@@ -449,9 +450,13 @@ fn needed_files(
 
 /// The places to look in: the launcher that was named, the usual ones, and the one beside the
 /// program's own libmpi.
-fn candidates(arguments: &Arguments, program: &Program) -> Vec<Candidate> {
+fn candidates(
+    arguments: &Arguments,
+    program: &Program,
+    surroundings: &Surroundings,
+) -> Vec<Candidate> {
     let mut list: Vec<Candidate> = choose::named(&arguments.rank.mpi).into_iter().collect();
-    list.extend(Surroundings::of_this_process().candidates());
+    list.extend(surroundings.candidates());
     list.extend(choose::natural(program));
     list
 }
