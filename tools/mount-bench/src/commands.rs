@@ -22,6 +22,25 @@ pub struct Outcome {
     pub is_cut: bool,
 }
 
+/// What a command that prints its own figure took: the figure, and the bytes that it asked for.
+///
+/// # Errors
+/// No figure is in what it printed, though it was not cut.
+pub fn told(command: &Command, ended: Ended, moved: Option<(f64, u64)>) -> Result<Outcome, Fault> {
+    if moved.is_none() && !ended.is_cut {
+        return Err(Fault::Printed {
+            command: format!("{command:?}"),
+            printed: ended.said,
+        });
+    }
+    let (figure, asked_bytes) = moved.unwrap_or_default();
+    Ok(Outcome {
+        figure,
+        asked_bytes,
+        is_cut: ended.is_cut,
+    })
+}
+
 /// A path as a word of a command.
 pub fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
@@ -129,29 +148,15 @@ pub fn fio(file: &Path, job: &[&str], limit: Duration) -> Result<Outcome, Fault>
     let name = format!("--filename={}", text(file));
     let mut command = words("fio", &["--name=r", &name, "--ioengine=psync", "--thread"]);
     command.args(["--group_reporting", "--output-format=json"]);
-    let Ended { said, is_cut, .. } = run(command.args(job), limit)?;
-    let begin = said.find('{').unwrap_or(0);
-    let value: Value = serde_json::from_str(&said[begin..]).unwrap_or(Value::Null);
+    let ended = run(command.args(job), limit)?;
+    let begin = ended.said.find('{').unwrap_or(0);
+    let value: Value = serde_json::from_str(&ended.said[begin..]).unwrap_or(Value::Null);
     let job = &value["jobs"][0];
     let moved = |direction: &str| {
         let bytes = job[direction]["io_bytes"].as_u64()?;
         let ms = job[direction]["runtime"].as_f64()?;
-        (bytes > 0 && ms > 0.0).then(|| Outcome {
-            figure: bytes as f64 / ms / 1e3,
-            asked_bytes: bytes,
-            is_cut,
-        })
+        (bytes > 0 && ms > 0.0).then(|| (bytes as f64 / ms / 1e3, bytes))
     };
-    match moved("read").or_else(|| moved("write")) {
-        Some(outcome) => Ok(outcome),
-        None if is_cut => Ok(Outcome {
-            figure: 0.0,
-            asked_bytes: 0,
-            is_cut,
-        }),
-        None => Err(Fault::Printed {
-            command: "fio".to_owned(),
-            printed: said,
-        }),
-    }
+    let moved = moved("read").or_else(|| moved("write"));
+    told(&command, ended, moved)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::commands::{self, Ended, Outcome};
+use crate::commands::{self, Outcome};
 use crate::fault::Fault;
 
 /// The file of each rank.
@@ -47,24 +47,10 @@ pub fn run(phase: Phase, ranks: u64, files: &Path, limit: Duration) -> Result<Ou
         "-a=POSIX",
     ]);
     command.args(["-i=1", "-t=16m", &block, "-O", "summaryFormat=JSON", &name]);
-    let Ended { said, is_cut, .. } = commands::run(command.args(options), limit)?;
-    let asked_bytes = ranks * FILE_BYTES;
-    match mib_each_second(&said) {
-        Some(mib) => Ok(Outcome {
-            figure: mib * f64::from(1 << 20) / 1e6,
-            asked_bytes,
-            is_cut,
-        }),
-        None if is_cut => Ok(Outcome {
-            figure: 0.0,
-            asked_bytes: 0,
-            is_cut,
-        }),
-        None => Err(Fault::Printed {
-            command: format!("{command:?}"),
-            printed: said,
-        }),
-    }
+    let ended = commands::run(command.args(options), limit)?;
+    let mib = mib_each_second(&ended.said);
+    let moved = mib.map(|mib| (mib * f64::from(1 << 20) / 1e6, ranks * FILE_BYTES));
+    commands::told(&command, ended, moved)
 }
 
 /// `bwMiB` of the only result in IOR's summary.

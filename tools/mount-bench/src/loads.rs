@@ -13,6 +13,17 @@ use crate::fault::Fault;
 use crate::ior::{self, Phase};
 use crate::server::Server;
 
+/// Between the mount and the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// No delay.
+    Near,
+    /// 30 ms before the first byte.
+    Far,
+    /// The same, 90 MB/s for each connection and 800 MB/s in all.
+    Limited,
+}
+
 /// One load.
 #[derive(Debug)]
 pub struct Load {
@@ -22,8 +33,8 @@ pub struct Load {
     pub what: &'static str,
     /// Of its figure.
     pub unit: &'static str,
-    /// Whether connections have a speed beside the first byte's delay of 30 ms.
-    pub is_wide_area: bool,
+    /// Where the store is.
+    pub network: Network,
     /// A peer runs it, in a folder, with so much time.
     pub work: fn(&Path, Duration) -> Result<Outcome, Fault>,
 }
@@ -42,7 +53,7 @@ pub static ALL: [Load; 15] = [
         name: "list",
         what: "ls -l of 100,000 keys in one folder, 30 ms before each answer",
         unit: "s",
-        is_wide_area: false,
+        network: Network::Far,
         work: |folder, limit| {
             let path = folder.join("many");
             timed(&mut words("ls", &["-l", &text(&path)]), limit, KEYS + 1)
@@ -52,7 +63,7 @@ pub static ALL: [Load; 15] = [
         name: "find",
         what: "find over 16,000 files in 16 folders, 30 ms",
         unit: "s",
-        is_wide_area: false,
+        network: Network::Far,
         work: |folder, limit| {
             let path = folder.join("tree");
             let lines = TREE_FOLDERS * TREE_FILES;
@@ -67,7 +78,7 @@ pub static ALL: [Load; 15] = [
         name: "stream",
         what: "dd of 1 GiB in blocks of 1 MiB, 30 ms, 90 MB/s a connection, 800 MB/s in all",
         unit: "MB/s",
-        is_wide_area: true,
+        network: Network::Limited,
         work: |folder, limit| {
             let from = format!("if={}", text(&folder.join("stream")));
             let words = &mut words("dd", &[&from, "of=/dev/null", "bs=1M", "status=none"]);
@@ -78,7 +89,7 @@ pub static ALL: [Load; 15] = [
         name: "write",
         what: "dd of 512 MiB into a new file in blocks of 1 MiB, closed, the same network",
         unit: "MB/s",
-        is_wide_area: true,
+        network: Network::Limited,
         work: |folder, limit| {
             let to = format!("of={}", text(&folder.join("written")));
             let count = format!("count={}", WRITE_BYTES >> 20);
@@ -90,7 +101,7 @@ pub static ALL: [Load; 15] = [
         name: "random",
         what: "fio, 16 threads that read 128 KiB anywhere in 4 GiB for 5 s, the same network",
         unit: "MB/s",
-        is_wide_area: true,
+        network: Network::Limited,
         work: |folder, limit| {
             let file = folder.join("random");
             random_reads(&file, "--numjobs=16", "--size=4g", limit)
@@ -100,7 +111,7 @@ pub static ALL: [Load; 15] = [
         name: "cached",
         what: "fio, 4 threads that read 128 KiB anywhere in 128 MiB that were read before",
         unit: "MB/s",
-        is_wide_area: false,
+        network: Network::Near,
         work: |folder, limit| {
             let file = folder.join("files0000000");
             fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
@@ -111,21 +122,21 @@ pub static ALL: [Load; 15] = [
         name: "files-2",
         what: "2 dd at once, a file of 128 MiB each, as IOR's file per process, no delay",
         unit: "MB/s",
-        is_wide_area: false,
+        network: Network::Near,
         work: |folder, limit| file_per_process(folder, limit, 2),
     },
     Load {
         name: "files-8",
         what: "8 dd at once, a file of 128 MiB each, as IOR's file per process, no delay",
         unit: "MB/s",
-        is_wide_area: false,
+        network: Network::Near,
         work: |folder, limit| file_per_process(folder, limit, 8),
     },
     Load {
         name: "fio-read",
         what: "fio reads 1 GiB in order in blocks of 1 MiB, the network of stream",
         unit: "MB/s",
-        is_wide_area: true,
+        network: Network::Limited,
         work: |folder, limit| {
             let job = ["--rw=read", "--bs=1m", "--size=1g", "--readonly"];
             fio(&folder.join("stream"), &job, limit)
@@ -135,7 +146,7 @@ pub static ALL: [Load; 15] = [
         name: "fio-write",
         what: "fio writes 512 MiB in order in blocks of 1 MiB, then fsync, the network of stream",
         unit: "MB/s",
-        is_wide_area: true,
+        network: Network::Limited,
         work: |folder, limit| {
             let file = new_name(folder, "fio-")?;
             let job = ["--rw=write", "--bs=1m", "--size=512m", "--create_on_open=1"];
@@ -149,35 +160,35 @@ pub static ALL: [Load; 15] = [
         name: "ior-write-2",
         what: "IOR, 2 ranks write a file of 128 MiB each in blocks of 16 MiB, no delay",
         unit: "MB/s",
-        is_wide_area: false,
+        network: Network::Near,
         work: |folder, limit| ior::run(Phase::Write, 2, &new_name(folder, "ior-")?, limit),
     },
     Load {
         name: "ior-write-8",
         what: "IOR, 8 ranks write a file of 128 MiB each in blocks of 16 MiB, no delay",
         unit: "MB/s",
-        is_wide_area: false,
+        network: Network::Near,
         work: |folder, limit| ior::run(Phase::Write, 8, &new_name(folder, "ior-")?, limit),
     },
     Load {
         name: "ior-read-2",
         what: "IOR, 2 ranks read a file of 128 MiB each in blocks of 16 MiB, no delay",
         unit: "MB/s",
-        is_wide_area: false,
+        network: Network::Near,
         work: |folder, limit| ior::run(Phase::Read, 2, &folder.join("ior"), limit),
     },
     Load {
         name: "ior-read-8",
         what: "IOR, 8 ranks read a file of 128 MiB each in blocks of 16 MiB, no delay",
         unit: "MB/s",
-        is_wide_area: false,
+        network: Network::Near,
         work: |folder, limit| ior::run(Phase::Read, 8, &folder.join("ior"), limit),
     },
     Load {
         name: "unpack",
         what: "tar unpacks 500 files of 4 KiB into a new folder, 30 ms",
         unit: "s",
-        is_wide_area: false,
+        network: Network::Far,
         work: unpack,
     },
 ];
@@ -196,21 +207,17 @@ pub fn named(name: &str) -> Result<&'static Load, Fault> {
         })
 }
 
-impl Load {
-    /// What its network is like, for the server.
-    pub fn network(&self) -> Value {
-        let is_near = ["cached", "files", "ior"]
-            .iter()
-            .any(|name| self.name.starts_with(name));
-        let first_byte_ms = if is_near { 0 } else { 30 };
-        if self.is_wide_area {
-            json!({
-                "first_byte_ms": first_byte_ms,
+impl Network {
+    /// For the server.
+    pub fn settings(self) -> Value {
+        match self {
+            Self::Near => json!({ "first_byte_ms": 0 }),
+            Self::Far => json!({ "first_byte_ms": 30 }),
+            Self::Limited => json!({
+                "first_byte_ms": 30,
                 "connection_rate": 90_000_000,
                 "total_rate": 800_000_000,
-            })
-        } else {
-            json!({ "first_byte_ms": first_byte_ms })
+            }),
         }
     }
 }

@@ -91,7 +91,7 @@ fn one(
             return Ok(run);
         }
     };
-    server.begin(&load.network())?;
+    server.begin(&load.network.settings())?;
     match (load.work)(&mount.folder(), limit) {
         Ok(outcome) => {
             run.figure = Some(outcome.figure);
