@@ -4,32 +4,15 @@
 # wrote, the other host's program checks, and then an S3 client that is no mount. Sourced by
 # tests/mount/run.sh; the hosts are those of tests/testbed.
 
-TESTBED=$PWD/tests/testbed/testbed.sh
-hosts=(a0 b1)
-FI_WEFT_JOB_KEY=$(printf '%064d' 9)
-export FI_WEFT_JOB_KEY
+# shellcheck source=tests/mount/two_hosts.sh
+. tests/mount/two_hosts.sh
 
-# on NUMBER COMMAND...: on host 0 or 1.
-on() { "$TESTBED" "$bed" host "${hosts[$1]}" "${@:2}"; }
 # Names may be twice as old as the time to live, which is one second.
 later() { sleep 2.2; }
 
-two_mounts() {
-    local number
-    for number in 0 1; do
-        mkdir -p "$work/node$number"
-        on $number "$WEFT_MOUNT" data "$work/node$number" --endpoint-url "$there" \
-            --foreground --stage "$work/stage$number" \
-            --job-nodes 10.77.0.2:7700,10.77.1.2:7700 --job-node $number 2>>"$work/job-log" &
-    done
-    for number in 0 1; do
-        wait_for 60 on $number mountpoint -q "$work/node$number" || return 1
-    done
-}
-
 # stored FOLDER PREFIX: boto3 reads each file of the folder from the bucket with the same bytes.
 stored() {
-    on 0 "$PYTHON" - "$there" "$1" "$2" <<'PYTHON'
+    on a0 "$PYTHON" - "$there" "$1" "$2" <<'PYTHON'
 import pathlib, sys
 import boto3
 url, folder, prefix = sys.argv[1:]
@@ -44,7 +27,7 @@ PYTHON
 }
 
 git_on() {
-    on "$1" env HOME="$work" GIT_CONFIG_NOSYSTEM=1 git -c user.name=weft \
+    on "${hosts[$1]}" env HOME="$work" GIT_CONFIG_NOSYSTEM=1 git -c user.name=weft \
         -c user.email=w@example.org -c init.defaultBranch=main -c safe.directory='*' \
         -c protocol.file.allow=always "${@:2}"
 }
@@ -84,8 +67,8 @@ PYTHON
 }
 # The second run of rsync, on the other host, compares checksums and may name no file.
 rsync_compared() {
-    some_files && on 0 rsync -r --inplace "$work/some/" "$work/node0/some/" && later &&
-        on 1 rsync -rnc --delete --itemize-changes "$work/some/" "$work/node1/some/" \
+    some_files && on a0 rsync -r --inplace "$work/some/" "$work/node0/some/" && later &&
+        on b1 rsync -rnc --delete --itemize-changes "$work/some/" "$work/node1/some/" \
             >"$work/differs" || return 1
     cat "$work/differs"
     ! grep -q '^[<>*]' "$work/differs" && stored "$work/some" some
@@ -93,9 +76,9 @@ rsync_compared() {
 
 tar_unpacked() {
     tar -C "$work/some" -cf "$work/some.tar" . && mkdir -p "$work/node0" &&
-        on 0 mkdir "$work/node0/unpacked" &&
-        on 0 tar -C "$work/node0/unpacked" -xf "$work/some.tar" && later &&
-        on 1 tar -C "$work/node1/unpacked" --compare -f "$work/some.tar" &&
+        on a0 mkdir "$work/node0/unpacked" &&
+        on a0 tar -C "$work/node0/unpacked" -xf "$work/some.tar" && later &&
+        on b1 tar -C "$work/node1/unpacked" --compare -f "$work/some.tar" &&
         stored "$work/some" unpacked
 }
 
@@ -107,16 +90,10 @@ with() {
 if ! reason=$("$TESTBED" check); then
     skip "programs on two hosts" "$reason"
 else
-    bed=$("$TESTBED" up --owner $$ --direct) || exit 2
-    there=http://10.77.0.2:8014
-    on 0 "$(realpath "$BUCKET_SERVER")" --bucket data --listen 10.77.0.2:8014 \
-        >"$work/there" 2>&1 &
-    wait_for 60 test -s "$work/there" || cat "$work/there"
-    check "a bucket on two hosts, for programs" two_mounts
+    begin_two_hosts
+    check "a bucket on two hosts, for programs" mount_on_both
     with git "git: two hosts push by turns, and fsck and log agree" git_by_turns
     with rsync "rsync on one host, compared by checksums on the other" rsync_compared
     with tar "tar unpacks on one host, and compares on the other" tar_unpacked
-    for number in 0 1; do on $number umount "$work/node$number"; done
-    "$TESTBED" "$bed" down
+    end_two_hosts 0 1
 fi
-unset FI_WEFT_JOB_KEY

@@ -3,28 +3,8 @@
 # Locks that hold between the mounts of a job, on two hosts of tests/testbed. Sourced by
 # tests/mount/run.sh.
 
-TESTBED=$PWD/tests/testbed/testbed.sh
-hosts=(a0 b1)
-FI_WEFT_JOB_KEY=$(printf '%064d' 8)
-export FI_WEFT_JOB_KEY
-LOCKER=$PWD/tests/mount/locker.py
-
-# on HOST COMMAND...
-on() { "$TESTBED" "$bed" host "$@"; }
-
-# lock_mounts: the bucket on the first two hosts, for programs that write.
-lock_mounts() {
-    local number
-    for number in 0 1; do
-        mkdir -p "$work/node$number"
-        on "${hosts[number]}" "$WEFT_MOUNT" data "$work/node$number" --endpoint-url "$there" \
-            --foreground --stage "$work/stage$number" \
-            --job-nodes 10.77.0.2:7700,10.77.1.2:7700 --job-node "$number" 2>>"$work/job-log" &
-    done
-    for number in 0 1; do
-        wait_for 60 on "${hosts[number]}" mountpoint -q "$work/node$number" || return 1
-    done
-}
+# shellcheck source=tests/mount/two_hosts.sh
+. tests/mount/two_hosts.sh
 
 # locker HOST CALL FILE...: locker.py on a host (0 or 1), with a file of its mount.
 locker() {
@@ -116,18 +96,8 @@ lock_interrupted() {
 }
 
 lock_counts() {
-    local number counters=()
-    rm -f "$work"/counts-*
-    put count 0 || return 1
-    for number in 0 1 2 3; do
-        locker $((number % 2)) count count 50 "$work/counts-$number" "$work/counts-all" &
-        counters+=($!)
-    done
-    # All have the file open before the first of them writes it.
-    for number in 0 1 2 3; do wait_for 60 test -e "$work/counts-$number" || return 1; done
-    touch "$work/counts-all"
-    for number in "${counters[@]}"; do wait "$number" || return 1; done
-    wait_for 60 on a0 grep -qx 200 "$work/node0/count" &&
+    put count 0 && count_on_both count &&
+        wait_for 60 on a0 grep -qx 200 "$work/node0/count" &&
         wait_for 60 on b1 grep -qx 200 "$work/node1/count"
 }
 
@@ -194,12 +164,8 @@ check "locks of one host, without a job" lock_alone
 if ! reason=$("$TESTBED" check); then
     skip "locks between two hosts" "$reason"
 else
-    bed=$("$TESTBED" up --owner $$ --direct) || exit 2
-    there=http://10.77.0.2:8014
-    on a0 "$(realpath "$BUCKET_SERVER")" --bucket data --listen 10.77.0.2:8014 \
-        >"$work/there" 2>&1 &
-    wait_for 60 test -s "$work/there" || cat "$work/there"
-    check "a bucket on two hosts of a job" lock_mounts
+    begin_two_hosts
+    check "a bucket on two hosts of a job" mount_on_both
     check "what one host closed the other one reads two seconds later" closed_is_seen
     check "locks of two hosts of a job exclude and share" locks_exclude
     check "locks of ranges of a file" lock_ranges
@@ -213,7 +179,5 @@ else
     fi
     check "a mount is killed: its locks are free, or refused where it kept them" \
         lock_daemon_killed
-    on a0 umount "$work/node0"
-    "$TESTBED" "$bed" down
+    end_two_hosts 0
 fi
-unset FI_WEFT_JOB_KEY

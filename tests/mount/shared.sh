@@ -3,28 +3,8 @@
 # Two hosts of a job write one file at once (--shared-writes), on two hosts of tests/testbed.
 # Sourced by tests/mount/run.sh.
 
-TESTBED=$PWD/tests/testbed/testbed.sh
-hosts=(a0 b1)
-FI_WEFT_JOB_KEY=$(printf '%064d' 9)
-export FI_WEFT_JOB_KEY
-LOCKER=$PWD/tests/mount/locker.py
-
-# on HOST COMMAND...
-on() { "$TESTBED" "$bed" host "$@"; }
-
-# shared_mounts: the bucket on both hosts, for programs that write its files together.
-shared_mounts() {
-    local number
-    for number in 0 1; do
-        mkdir -p "$work/node$number"
-        on "${hosts[number]}" "$WEFT_MOUNT" data "$work/node$number" --endpoint-url "$there" \
-            --foreground --stage "$work/stage$number" --shared-writes \
-            --job-nodes 10.77.0.2:7700,10.77.1.2:7700 --job-node "$number" 2>>"$work/job-log" &
-    done
-    for number in 0 1; do
-        wait_for 60 on "${hosts[number]}" mountpoint -q "$work/node$number" || return 1
-    done
-}
+# shellcheck source=tests/mount/two_hosts.sh
+. tests/mount/two_hosts.sh
 
 cat >"$work/pieces.py" <<'END'
 """Two ranks of this host write every fourth piece of a file, and then check all of it."""
@@ -107,34 +87,19 @@ time.sleep(2)' "$work/node$number/new" 2>"$work/refused$number" &
 }
 
 count_together() {
-    local number counters=()
-    on a0 sh -c "printf 0 >'$work/node0/count'" || return 1
-    for number in 0 1 2 3; do
-        on "${hosts[number % 2]}" timeout 120 python3 "$LOCKER" count \
-            "$work/node$((number % 2))/count" 50 "$work/counts-$number" "$work/counts-all" &
-        counters+=($!)
-    done
-    for number in 0 1 2 3; do wait_for 60 test -e "$work/counts-$number" || return 1; done
-    touch "$work/counts-all"
-    for number in "${counters[@]}"; do wait "$number" || return 1; done
-    on a0 grep -qx 200 "$work/node0/count" && on b1 grep -qx 200 "$work/node1/count"
+    on a0 sh -c "printf 0 >'$work/node0/count'" && count_on_both count &&
+        on a0 grep -qx 200 "$work/node0/count" && on b1 grep -qx 200 "$work/node1/count"
 }
 
 if ! reason=$("$TESTBED" check); then
     skip "two hosts write one file" "$reason"
 else
-    bed=$("$TESTBED" up --owner $$ --direct) || exit 2
-    there=http://10.77.0.2:8014
-    on a0 "$(realpath "$BUCKET_SERVER")" --bucket data --listen 10.77.0.2:8014 \
-        >"$work/there" 2>&1 &
-    wait_for 60 test -s "$work/there" || cat "$work/there"
-    check "a bucket on two hosts that write its files together" shared_mounts
+    begin_two_hosts
+    check "a bucket on two hosts that write its files together" \
+        mount_on_both --shared-writes
     check "two hosts write one file, and both read all of it" write_together
     check "another client reads what two hosts wrote to one file" read_by_s3
     check "of two hosts that make a file that must be new, one succeeds" one_makes_it
     check "four programs on two hosts count in one shared file under a lock" count_together
-    on a0 umount "$work/node0"
-    on b1 umount "$work/node1"
-    "$TESTBED" "$bed" down
+    end_two_hosts 0 1
 fi
-unset FI_WEFT_JOB_KEY
