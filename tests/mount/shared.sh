@@ -91,6 +91,30 @@ count_together() {
         on a0 grep -qx 200 "$work/node0/count" && on b1 grep -qx 200 "$work/node1/count"
 }
 
+# ior NUMBER FILE OPTION...: ranks of one host write or read one file of its mount.
+ior() {
+    on "${hosts[$1]}" timeout 100 dist/bin/weft run -q -n 3 --transport native -- \
+        dist/bin/weft bench ior -k -o "$work/node$1/$2" "${@:3}"
+}
+# As IO500's ior-hard: pieces of 47,008 bytes in turn. The other host compares what it reads.
+ior_hard() {
+    ior 0 hard -w -W -t 47008 -b 47008 -s 50 && ior 1 hard -r -R -t 47008 -b 47008 -s 50
+}
+# In random order, each write synced; then the other host writes over what is there.
+ior_random() {
+    ior 0 random -w -r -R -z -Y -t 100000 -b 400000 -s 3 &&
+        ior 1 random -w -W -r -R -E -t 100000 -b 400000 -s 3
+}
+# Both hosts write the same bytes to the same places at once. Without -E, IOR removes what is there.
+ior_at_once() {
+    local other
+    ior 0 hard -w -W -E -t 47008 -b 47008 -s 50 &
+    other=$!
+    ior 1 hard -w -W -E -t 47008 -b 47008 -s 50
+    local ended=$?
+    wait $other && return $ended
+}
+
 if ! reason=$("$TESTBED" check); then
     skip "two hosts write one file" "$reason"
 else
@@ -101,5 +125,8 @@ else
     check "another client reads what two hosts wrote to one file" read_by_s3
     check "of two hosts that make a file that must be new, one succeeds" one_makes_it
     check "four programs on two hosts count in one shared file under a lock" count_together
+    check "IOR's pieces of 47,008 bytes in one file, compared on the other host" ior_hard
+    check "IOR in random order with fsync, and over the file from the other host" ior_random
+    check "IOR on two hosts at once in one file" ior_at_once
     end_two_hosts 0 1
 fi
