@@ -140,7 +140,10 @@ mod tests {
     use std::os::fd::AsFd;
 
     fn pair(what: &str) -> (Connection, Connection) {
-        let name = format!("weft-test-{what}-{}", std::process::id());
+        // A child that another test forks can hold a closed listener's name a moment longer, so no
+        // name is used twice.
+        let (process, now_ns) = (std::process::id(), crate::clock::monotonic_ns());
+        let name = format!("weft-test-{what}-{process}-{now_ns}");
         let listener = Listener::bind(&name).expect("bind");
         let client = Connection::open(&name).expect("connect");
         (client, listener.accept().expect("waiting connection"))
