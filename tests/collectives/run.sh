@@ -125,7 +125,21 @@ in_fortran() {
 # differs MPI: ranks that differ in the count or root of a call are told where docs/collectives.md,
 # clause 8, says so; no call writes outside what a rank takes.
 differs() {
-    local call length told
+    local call length told heap
+    # Too long for the segment, and not to be read in place, for all ranks or only for the last.
+    for call in bcast-98000 scatter-98000 gather-98000 allgather-98000 alltoall-98000 reduce-98000 \
+        allreduce-98000 bcast-32761; do
+        for heap in shared private; do
+            job 3 "$1" --heap $heap -- "$work/differing-$1" "${call%-*}" "${call#*-}" &&
+                [ "$(grep -acE '^rank [0-2] is told$' "$work/out")" = 3 ] ||
+                { echo "$call, --heap $heap" >>"$work/out"; return 1; }
+        done
+    done
+    # Of two ranks one leaves the call to the MPI, and the other follows it there.
+    if [[ $1 != *openmpi ]]; then
+        job 2 "$1" -- "$work/differing-$1" allgather 4090 &&
+            [ "$(grep -acE '^rank [01] is told$' "$work/out")" = 2 ] || return
+    fi
     for call in bcast-8 roots-8 roots-3000 allreduce-3000 gatherv-3000 alltoallv-3000; do
         length=${call#*-} call=${call%-*} told=told
         case $call in *v) told='(not )?told' ;; esac

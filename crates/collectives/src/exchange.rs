@@ -18,7 +18,7 @@ use crate::segment::{GIVEN_UP, Part, Segment};
 use crate::wait::{Patience, Wait};
 
 /// Steps of a long call that a rank may have begun and not finished. [`Exchange::open`] waits for
-/// steps that lie further back, so that [`doubt`] is never wrong.
+/// steps that lie further back, so that [`Doubts`] are never wrong.
 const LOOK_AHEAD: usize = 4;
 // Models have fewer flags, and no long waits.
 #[cfg(not(loom))]
@@ -83,6 +83,10 @@ pub(crate) struct Exchange {
     step: u64,
     /// The bits of the call under way.
     call: u64,
+    /// The first step of the call under way.
+    first_step: u64,
+    /// The step that stands for the last call that this rank left to the MPI for its length.
+    left: u64,
     /// All ranks have finished this step.
     all_done: u64,
     /// Why nothing works any more.
@@ -98,6 +102,8 @@ impl Exchange {
             patience,
             step: 0,
             call: 0,
+            first_step: 0,
+            left: 0,
             all_done: 0,
             fault: None,
         }
@@ -129,6 +135,7 @@ impl Exchange {
     #[inline(always)]
     pub(crate) fn begin(&mut self, call: Call) -> Result<(), Fault> {
         self.call = call.bits();
+        self.first_step = self.step + 1;
         self.fault.map_or(Ok(()), Err)
     }
 
@@ -153,6 +160,16 @@ impl Exchange {
         step << CALL_BITS | self.call
     }
 
+    /// What a long wait for `rank` in a step asks.
+    #[inline(always)]
+    fn doubts(&self, rank: usize, step: u64) -> Doubts<'_> {
+        Doubts {
+            exchange: self,
+            rank,
+            mark: self.mark(step),
+        }
+    }
+
     /// Waits until our flag of this step may be written.
     #[inline(always)]
     pub(crate) fn open(&mut self, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
@@ -174,9 +191,8 @@ impl Exchange {
                 seen = done.observe();
                 (seen >= step).then_some(Ok(()))
             };
-            let outcome = self.patience.until(wait, look, || {
-                doubt(&self.segment, self.rank, rank, self.mark(own))
-            });
+            let doubts = self.doubts(rank, own);
+            let outcome = self.patience.until(wait, look, || doubts.settle());
             outcome.map_err(|fault| self.give_up(fault))?;
             all_done = all_done.min(seen);
         }
@@ -235,28 +251,23 @@ impl Exchange {
                 None
             }
         };
-        let outcome = self
-            .patience
-            .until(wait, look, || doubt(&self.segment, self.rank, rank, wanted));
+        let doubts = self.doubts(rank, step);
+        let outcome = self.patience.until(wait, look, || doubts.settle());
         outcome.map_err(|fault| self.give_up(fault))
     }
 
     /// Makes all later calls fail, too.
     #[cold]
     pub(crate) fn give_up(&mut self, fault: Fault) -> Fault {
-        self.fault = Some(fault);
+        self.fault = Some(match fault {
+            Fault::Left { rank } => Fault::Mismatch { rank },
+            fault => fault,
+        });
         // Who waits for a rank that has ended finds that by itself.
         if fault != Fault::Stopped {
-            self.leave();
+            Notices(self).give_up();
         }
         fault
-    }
-
-    /// Tells who waits for this rank that it makes no more calls.
-    #[cold]
-    pub(crate) fn leave(&self) {
-        let own = &self.segment.control(self.rank).progress;
-        own.waits.publish(GIVEN_UP);
     }
 
     /// The short data that `rank` published in this step, of which we have heard.
@@ -331,25 +342,78 @@ impl Ready<'_> {
     }
 }
 
-/// Tells in which step rank `own` waits for so long, by its mark, and finds out whether `rank`,
-/// for which it waits, can still come there. A rank that waits in a later step published all
-/// before, and finished all but the last [`LOOK_AHEAD`], which the caller then looks for.
-///
-/// # Errors
-/// [`Fault::Mismatch`] if it can not.
-#[cold]
-fn doubt(segment: &Segment, own: usize, rank: usize, mark: u64) -> Result<(), Fault> {
-    segment.control(own).progress.waits.publish(mark);
-    let waits = segment.control(rank).progress.waits.observe();
-    let is_elsewhere = match (waits >> CALL_BITS).cmp(&(mark >> CALL_BITS)) {
-        Ordering::Less => false,
-        Ordering::Equal => waits != mark,
-        Ordering::Greater => true,
-    };
-    if is_elsewhere {
-        return Err(Fault::Mismatch { rank });
+/// What a rank tells the others beside its steps.
+#[derive(Debug)]
+pub(crate) struct Notices<'a>(pub(crate) &'a mut Exchange);
+
+impl Notices<'_> {
+    /// Tells who waits for this rank that it makes no more calls.
+    #[cold]
+    pub(crate) fn give_up(&self) {
+        let Self(exchange) = self;
+        let own = &exchange.segment.control(exchange.rank).progress;
+        own.waits.publish(GIVEN_UP);
     }
-    Ok(())
+
+    /// Counts a call that all ranks leave to the MPI because of its length as a step in which nobody
+    /// publishes. Who waits in that step is in another call. Waits for nobody.
+    pub(crate) fn leave(&mut self) {
+        let Self(exchange) = self;
+        let step = exchange.next_step();
+        exchange.left = step;
+        exchange.finish(step);
+        let own = &exchange.segment.control(exchange.rank).progress;
+        own.left.publish(step);
+    }
+}
+
+/// A long wait of one rank for another.
+struct Doubts<'a> {
+    exchange: &'a Exchange,
+    /// For whom.
+    rank: usize,
+    /// The mark of the step in which it waits.
+    mark: u64,
+}
+
+impl Doubts<'_> {
+    /// Tells in which step this rank waits for so long, by its mark, and finds out whether the
+    /// other one can still come there. A rank that waits in a later step, or has left one to the
+    /// MPI, published all before, and finished all but the last [`LOOK_AHEAD`], which the caller
+    /// then looks for.
+    ///
+    /// # Errors
+    /// [`Fault::Mismatch`] if it can not; [`Fault::Left`] if it is in the MPI, in a call that this
+    /// rank has just begun.
+    #[cold]
+    fn settle(&self) -> Result<(), Fault> {
+        let Self {
+            exchange,
+            rank,
+            mark,
+        } = *self;
+        let segment = &exchange.segment;
+        segment.control(exchange.rank).progress.waits.publish(mark);
+        let theirs = &segment.control(rank).progress;
+        let (waits, left) = (theirs.waits.observe(), theirs.left.observe());
+        // Ranks that make the same calls leave the same steps.
+        if left > exchange.left {
+            let can_follow = left == exchange.first_step && waits != GIVEN_UP;
+            return Err(match can_follow {
+                true => Fault::Left { rank },
+                false => Fault::Mismatch { rank },
+            });
+        }
+        let is_elsewhere = match (waits >> CALL_BITS).cmp(&(mark >> CALL_BITS)) {
+            Ordering::Less => false,
+            Ordering::Equal => waits != mark,
+            Ordering::Greater => true,
+        };
+        if is_elsewhere {
+            return Err(Fault::Mismatch { rank });
+        }
+        Ok(())
+    }
 }
 
 /// Words that hold so many bytes, at most those of a flag.

@@ -9,8 +9,8 @@ use crate::layout::RANK_LIMIT;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
-/// Why a call failed. After [`Fault::Stopped`], [`Fault::Mismatch`] and [`Fault::Unreachable`] the
-/// team is of no more use: each later call fails alike.
+/// Why a call failed. After [`Fault::Stopped`], [`Fault::Mismatch`], [`Fault::Unreachable`] and
+/// [`Fault::Left`] the team is of no more use: each later call fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// [`crate::Wait`] said so.
@@ -28,6 +28,12 @@ pub enum Fault {
     /// A rank has refused the call ([`crate::Team::refuse`]); all ranks hear it, and the team is as
     /// before.
     Refused,
+    /// This rank has left the call to the MPI because of its length. The others, who named another
+    /// length, find it there; the team is of no more use.
+    Left {
+        /// The rank.
+        rank: usize,
+    },
     /// The team cannot have so many ranks, or not this one among them.
     Ranks {
         /// Ranks of the team.
@@ -65,6 +71,10 @@ impl fmt::Display for Fault {
                 to,
                 "the memory of rank {rank} cannot be mapped; see the limits of this process \
                  (ulimit -v, vm.max_map_count), or use --heap private"
+            ),
+            Self::Left { rank } => write!(
+                to,
+                "rank {rank} has named another length, for which the MPI carries out the call"
             ),
             Self::Refused => write!(to, "a rank cannot take part in the call"),
             Self::Ranks { ranks, rank } => write!(

@@ -17,6 +17,7 @@
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is; `uneven`:
 //!   alltoall with it, and `beginnings` its first step.
 //! - [`direct`]: algorithms for long data, which ranks read in place through [`reach`].
+//! - [`leaving`]: calls that all ranks leave to the MPI.
 //! - [`nonblocking`]: nonblocking calls, by the algorithms that `pipeline` runs.
 //! - [`arithmetic`]: elements, operations, and the loops over them.
 //! - `exchange`: the exchange in steps of which all algorithms consist; `posting`: one stretch of
@@ -36,6 +37,7 @@ mod exchange;
 pub mod fault;
 mod gathering;
 pub mod layout;
+pub mod leaving;
 #[cfg(all(test, loom))]
 mod models;
 pub mod nonblocking;
@@ -59,6 +61,7 @@ pub use blocks::{Block, Blocks};
 pub use direct::{Direct, Lengths};
 pub use fault::{Fault, Stopped};
 pub use layout::{LAYOUT_VERSION, RANK_LIMIT, segment_bytes};
+pub use leaving::Leaving;
 pub use nonblocking::{Combination, Nonblocking};
 pub use reach::{Reach, Shown};
 pub use reductions::Reductions;

@@ -30,6 +30,8 @@ pub(crate) struct Progress {
     pub(crate) done: Word,
     /// The mark of a step in which the rank has waited long, or [`GIVEN_UP`].
     pub(crate) waits: Word,
+    /// The step that stands for the last call that the rank left to the MPI for its length.
+    pub(crate) left: Word,
 }
 
 /// What `waits` says of a rank that makes no call any more: ranks differ, or it cannot go on.
@@ -188,6 +190,7 @@ pub(crate) mod model {
                 progress: Progress {
                     done: Word::zero(),
                     waits: Word::zero(),
+                    left: Word::zero(),
                 },
                 flags: core::array::from_fn(flag),
             };

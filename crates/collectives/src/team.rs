@@ -8,7 +8,7 @@ use weft_memory::{BytesView, BytesViewMut};
 use crate::arithmetic::Reduction;
 use crate::blocks::{Blocks, Chunks};
 use crate::buffers::{Buffers, Receivers};
-use crate::exchange::{Call, Exchange};
+use crate::exchange::{Call, Exchange, Notices};
 use crate::fault::Fault;
 use crate::gathering::Gathering;
 use crate::layout::{CONTROL_BYTES, RANK_LIMIT};
@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Report,
     /// No call: others that wait for one see that there will be none.
     Abandon,
+    /// No call either: all find out whether they are about to leave the same one.
+    Agree,
     /// Set for a call whose ranks name lengths of their own.
     Uneven = 0x10,
 }
@@ -157,7 +159,7 @@ impl Team {
             let nothing = BytesView::from_slice(&[]);
             self.exchange.publish_inline(step, nothing);
         }
-        self.exchange.leave();
+        Notices(&mut self.exchange).give_up();
         self.exchange.give_up(Fault::Stopped);
     }
 

@@ -13,7 +13,7 @@ use std::mem::{self, ManuallyDrop};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use weft_collectives::Fault;
+use weft_collectives::{Fault, Leaving};
 
 use crate::across::Across;
 use crate::agreement::{self, Agreed};
@@ -104,7 +104,14 @@ pub fn serve_all(
             begin(mpi, handle, state);
         }
         match state {
-            State::Served(served) => (act(mpi, served), served.waiting.ended),
+            State::Served(served) => {
+                let outcome = act(mpi, served);
+                if outcome == Err(Stop::Long) {
+                    // A rank that serves a shorter one finds out so.
+                    Leaving(&mut served.team).note();
+                }
+                (outcome, served.waiting.ended)
+            }
             State::Across(across) => (act_across(mpi, across), across.here.waiting.ended),
             _ => (Err(Stop::Left), None),
         }
@@ -150,7 +157,7 @@ fn with_state(
         known = lock(&communicator);
     }
     let (outcome, ended) = carry_out(mpi, handle, &mut known.state);
-    let is_served = outcome != Err(Stop::Left);
+    let is_served = !outcome.is_err_and(Stop::is_for_the_mpi);
     let count = known.calls.add(call, is_served);
     if let Some(slot) = &known.slot {
         slot.show(call, is_served, count);
@@ -159,7 +166,7 @@ fn with_state(
     let _ = LAST.try_with(|last| last.replace(Some((handle, communicator))));
     match outcome {
         Ok(()) => Some(0),
-        Err(Stop::Left) => None,
+        Err(Stop::Left | Stop::Long | Stop::Followed) => None,
         Err(Stop::Code(code)) => Some(code),
         Err(Stop::Unheard(code)) => {
             mpi.call_error_handler(handle, code);

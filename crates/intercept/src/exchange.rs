@@ -11,7 +11,7 @@ use crate::calls::Call;
 use crate::communicators::serve;
 use crate::limits::{
     are_parts_shown, are_read_in_place, longest_block_bytes, unless_parts_are_left, unless_refused,
-    within,
+    within, within_or_agreed,
 };
 use crate::mpi::Mpi;
 use crate::outcome::Outcome;
@@ -57,7 +57,7 @@ pub unsafe fn from_root(
                 return outcome;
             }
         }
-        within(mpi, Call::Scatter, block_bytes, served)?;
+        within_or_agreed(mpi, Call::Scatter, root, block_bytes, served)?;
         // SAFETY: the program's promise about its buffers, as far as its rank uses them.
         unsafe {
             let given = match &all {
@@ -181,7 +181,7 @@ pub unsafe fn all_to_all(communicator: usize, send: Data, receive: Data) -> Opti
                 return outcome;
             }
         }
-        within(mpi, Call::Alltoall, block_bytes, served)?;
+        within_or_agreed(mpi, Call::Alltoall, 0, block_bytes, served)?;
         // SAFETY: the program's promise about its buffers.
         unsafe {
             let (given, mut room) = if is_in_place {

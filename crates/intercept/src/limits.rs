@@ -4,6 +4,7 @@
 //! whose messages Weft carries with one copy. Asked by movement, exchange and reduction.
 //! docs/collectives.md, clause 6.
 
+use weft_collectives::Leaving;
 use weft_mpi_abi::Abi;
 
 use crate::buffers::LONGEST_BYTES;
@@ -71,7 +72,7 @@ const TRIED_IN_PLACE_BYTES: usize = 8 * 1024;
 /// all ranks that name the same length.
 ///
 /// # Errors
-/// [`Stop::Left`] if they are not.
+/// [`Stop::Long`] if they are not.
 #[inline]
 pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Result<(), Stop> {
     let all_bytes = block_bytes.saturating_mul(served.team.ranks());
@@ -80,8 +81,47 @@ pub fn within(mpi: &Mpi, call: Call, block_bytes: usize, served: &Served) -> Res
     {
         Ok(())
     } else {
-        Err(Stop::Left)
+        Err(Stop::Long)
     }
+}
+
+/// [`within`], before all ranks leave a long call to the MPI. A rank that has named another length
+/// has an error here, and the others would wait for it in the MPI. So all meet before they leave
+/// the call, unless each has heard of all others while they tried to read in place.
+///
+/// # Errors
+/// As there; [`Stop::Fault`].
+#[inline]
+pub fn within_or_agreed(
+    mpi: &Mpi,
+    call: Call,
+    root: usize,
+    block_bytes: usize,
+    served: &mut Served,
+) -> Result<(), Stop> {
+    match within(mpi, call, block_bytes, served) {
+        Err(stop) if block_bytes > READ_IN_PLACE_BYTES => {
+            agree_to_leave(call, root, block_bytes, served)?;
+            Err(stop)
+        }
+        end => end,
+    }
+}
+
+#[cold]
+fn agree_to_leave(
+    call: Call,
+    root: usize,
+    block_bytes: usize,
+    served: &mut Served,
+) -> Result<(), Stop> {
+    // Of these calls each rank but the root has heard the root only.
+    let hears_one = matches!(call, Call::Bcast | Call::Scatter);
+    if hears_one || !can_be_read_in_place(call, block_bytes, served) {
+        let mut leaving = Leaving(&mut served.team);
+        leaving.agree(&mut served.waiting, call as u8, root, block_bytes)?;
+    }
+    Ok(())
 }
 
 /// The longest block of a call that does not wait. Measured

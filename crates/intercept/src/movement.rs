@@ -12,6 +12,7 @@ use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
 use crate::limits::{
     are_read_in_place, unless_parts_are_left, unless_refused, within, within_hosts,
+    within_or_agreed,
 };
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
@@ -63,7 +64,7 @@ pub unsafe fn broadcast(communicator: usize, data: Data, root: c_int) -> Option<
                 return outcome;
             }
         }
-        within(mpi, Call::Bcast, data.bytes, served)?;
+        within_or_agreed(mpi, Call::Bcast, root, data.bytes, served)?;
         let is_root = served.team.rank() == root;
         // SAFETY: the program's promise about the data.
         let mut bytes = unsafe {
@@ -131,7 +132,7 @@ pub unsafe fn to_all(communicator: usize, send: Data, receive: Data) -> Option<c
                 return outcome;
             }
         }
-        within(mpi, Call::Allgather, block_bytes, served)?;
+        within_or_agreed(mpi, Call::Allgather, 0, block_bytes, served)?;
         let is_in_place = mpi.is_in_place(send.address());
         // SAFETY: the program's promise about its buffers.
         unsafe {
@@ -246,7 +247,7 @@ pub unsafe fn to_root(
                 return outcome;
             }
         }
-        within(mpi, Call::Gather, block_bytes, served)?;
+        within_or_agreed(mpi, Call::Gather, root, block_bytes, served)?;
         // SAFETY: the program's promise about its buffers, as far as its rank uses them.
         unsafe {
             let given = given(mpi, send, is_in_place)?;

@@ -12,14 +12,26 @@ use crate::mpi::Mpi;
 /// Why a call was not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The MPI carries it out, on all ranks.
+    /// The MPI carries it out, on all ranks, or refuses its arguments.
     Left,
+    /// The MPI carries it out, on all ranks, because of the length that all name.
+    Long,
+    /// The MPI carries it out, since another rank has named a length for which it does.
+    Followed,
     /// The MPI has failed with this error, which an error handler has heard of.
     Code(c_int),
     /// The MPI refused to pack or unpack data, and no error handler has heard of it.
     Unheard(c_int),
     /// The ranks' meeting failed.
     Fault(Fault),
+}
+
+impl Stop {
+    /// Whether the MPI carries the call out.
+    #[inline]
+    pub fn is_for_the_mpi(self) -> bool {
+        matches!(self, Self::Left | Self::Long | Self::Followed)
+    }
 }
 
 /// How a call ends.
@@ -29,6 +41,7 @@ impl From<Fault> for Stop {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::Refused => Self::Left,
+            Fault::Left { .. } => Self::Followed,
             fault => Self::Fault(fault),
         }
     }

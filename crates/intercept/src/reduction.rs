@@ -11,7 +11,7 @@ use crate::across::Across;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
-use crate::limits::{are_read_in_place, note_try, within, within_hosts};
+use crate::limits::{are_read_in_place, note_try, within_hosts, within_or_agreed};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
 use crate::parts::List;
@@ -127,7 +127,7 @@ pub unsafe fn whole(
             note_try(call, checked.bytes, served, is_refused);
             return Ok(());
         }
-        within(mpi, call, checked.bytes, served)?;
+        within_or_agreed(mpi, call, 0, checked.bytes, served)?;
         let (team, waiting) = (&mut served.team, &mut served.waiting);
         match call {
             Call::Scan => team.scan(waiting, send, recv, reduction)?,
@@ -163,7 +163,7 @@ pub unsafe fn to_root(
         }
         let is_read_in_place = are_read_in_place(Call::Reduce, checked.bytes, served);
         if !is_read_in_place {
-            within(mpi, Call::Reduce, checked.bytes, served)?;
+            within_or_agreed(mpi, Call::Reduce, root, checked.bytes, served)?;
         }
         if send.is_null() || (is_root && send == data.address()) {
             return Err(Stop::Left);
@@ -201,7 +201,7 @@ pub unsafe fn block_to_each(
 ) -> Option<c_int> {
     serve(Call::ReduceScatter, communicator, |mpi, served| {
         let (checked, reduction) = terms(mpi, data, operation)?;
-        within(mpi, Call::ReduceScatter, checked.bytes, served)?;
+        within_or_agreed(mpi, Call::ReduceScatter, 0, checked.bytes, served)?;
         let total_bytes = checked.bytes * served.team.ranks();
         // SAFETY: the caller's promise.
         unsafe {

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fastrand::Rng;
 use weft_collectives::{
-    Block, Blocks, Element, Fault, Operation, Reduction, Reductions, Shape, Stopped, Team, Uneven,
-    Wait, segment_bytes,
+    Block, Blocks, Element, Fault, Leaving, Operation, Reduction, Reductions, Shape, Stopped, Team,
+    Uneven, Wait, segment_bytes,
 };
 use weft_memory::{BytesView, BytesViewMut, Mapping};
 
@@ -147,6 +147,72 @@ fn ranks_that_name_other_roots_are_told_where_one_waits_for_another() {
             team.gather(&mut long(), send, recv, Blocks::Even(length), root)
         });
     }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "long waits")]
+fn ranks_that_agree_to_leave_calls_of_other_lengths_are_told() {
+    for ranks in [2, 3] {
+        differ(ranks, |team| {
+            let length_bytes = 100_000 + team.rank();
+            Leaving(team).agree(&mut long(), 1, 0, length_bytes)
+        });
+        differ(ranks, |team| match team.rank() {
+            0 => Leaving(team).agree(&mut long(), 1, 0, 100_000),
+            _ => bytes(team, 30_000, 0),
+        });
+    }
+    let found = run(&Shape::flat(3, true), |team, _| {
+        let end = Leaving(team).agree(&mut long(), 1, 0, 100_000);
+        end.and_then(|()| team.barrier(&mut long()))
+    });
+    assert_eq!(found, [Ok(()); 3]);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "long waits")]
+fn a_rank_that_waits_where_another_has_left_the_call_is_told_and_may_follow() {
+    let found = run(&Shape::flat(2, true), |team, _| {
+        if team.rank() == 0 {
+            Leaving(team).note();
+            return (Ok(()), Ok(()));
+        }
+        let first = combine(team, 8, Operation::Sum);
+        (first, team.barrier(&mut long()))
+    });
+    let told = Err(Fault::Mismatch { rank: 0 });
+    let followed = Err(Fault::Left { rank: 0 });
+    assert_eq!(found, [(Ok(()), Ok(())), (followed, told)]);
+    // In a later call there is nothing to follow.
+    let found = run(&Shape::flat(2, true), |team, _| {
+        if team.rank() == 0 {
+            Leaving(team).note();
+            return Ok(());
+        }
+        team.report(&mut long(), 0)?;
+        combine(team, 8, Operation::Sum)
+    });
+    assert_eq!(found, [Ok(()), Err(Fault::Mismatch { rank: 0 })]);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "long waits")]
+fn a_rank_may_stay_long_in_a_call_that_all_have_left() {
+    let found = run(&Shape::flat(3, true), |team, wait| {
+        for turn in 0..20 {
+            Leaving(team).note();
+            if turn % 3 == team.rank() {
+                let begun = std::time::Instant::now();
+                while begun.elapsed() < std::time::Duration::from_millis(20) {
+                    wait.pause(0).expect("nobody has panicked");
+                }
+            }
+            combine(team, 8, Operation::Sum)?;
+            bytes(team, 3000, turn % 3)?;
+        }
+        team.barrier(&mut long())
+    });
+    assert_eq!(found, [Ok(()); 3]);
 }
 
 #[test]
