@@ -7,11 +7,12 @@ use loom::sync::Arc;
 use loom::thread;
 use weft_memory::{BytesView, BytesViewMut};
 
+use crate::Team;
 use crate::exchange::{Call, Exchange};
 use crate::layout::FLAG_COUNT;
 use crate::segment::model::Shared;
 use crate::wait::{Patience, Wait};
-use crate::{Element, Fault, Operation, Reduction, Reductions, Shape, Stopped, Team};
+use crate::{Blocks, Element, Fault, Leaving, Operation, Reduction, Reductions, Shape, Stopped};
 
 struct Yielding;
 
@@ -24,6 +25,17 @@ impl Wait for Yielding {
 
 fn team(shared: Shared, ranks: usize, rank: usize) -> Team {
     Team::over(shared.segment(), ranks, rank, &Shape::flat(ranks, false))
+}
+
+/// One of two that doubt at each look whether the other can still come.
+fn doubting(shared: Shared, rank: usize) -> Team {
+    Team::over(shared.segment(), 2, rank, &Shape::flat(2, true))
+}
+
+fn broadcast(team: &mut Team, root: usize) -> Result<u64, Fault> {
+    let mut data = [team.rank() as u8 + 1; 8];
+    team.bcast(&mut Yielding, BytesViewMut::from_slice(&mut data), root)?;
+    Ok(u64::from_ne_bytes(data))
 }
 
 fn exchange(shared: Shared, rank: usize) -> Exchange {
@@ -197,5 +209,117 @@ fn models_ranks_in_different_calls_find_out() {
         assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
         let other = other.join().expect("rank");
         assert_eq!(other, Err(Fault::Mismatch { rank: 0 }));
+    });
+}
+
+/// Each rank gets the block that the other one has for it, of the step that it reads, though flags
+/// are used again. Catches: a block of an earlier step, stored after the mark, or read too early.
+#[test]
+fn models_alltoall_brings_the_blocks_of_its_step() {
+    loom::model(|| {
+        let shared = Shared::new(2);
+        let alltoalls = |mut team: Team| {
+            let own = team.rank() as u8;
+            for round in 0..FLAG_COUNT as u8 + 1 {
+                let block = |from: u8, to: u8| [round << 4 | from << 2 | to; 8];
+                let send = [block(own, 0), block(own, 1)];
+                let mut recv = [[0; 8]; 2];
+                let (given, taken) = (Blocks::Even(8), Blocks::Even(8));
+                let target = BytesViewMut::from_slice(recv.as_flattened_mut());
+                let send = Some(BytesView::from_slice(send.as_flattened()));
+                team.alltoall(&mut Yielding, send, target, given, taken)
+                    .expect("alltoall");
+                assert_eq!(recv, [block(0, own), block(1, own)]);
+            }
+        };
+        let other = thread::spawn(move || alltoalls(team(shared, 2, 1)));
+        alltoalls(team(shared, 2, 0));
+        other.join().expect("rank");
+    });
+}
+
+/// A rank that doubts is not wrong: the other one has gone on to a later step, and waits there or
+/// has left it to the MPI, but has published all before. Catches: `waits` or `left` stored without
+/// release or loaded without acquire; no last look after a doubt.
+#[test]
+fn models_a_doubt_about_a_rank_that_is_ahead_is_dropped() {
+    loom::model(|| {
+        let shared = Shared::new(2);
+        let other = thread::spawn(move || {
+            let mut team = doubting(shared, 1);
+            team.report(&mut Yielding, 0).expect("told");
+            broadcast(&mut team, 0)
+        });
+        let mut team = doubting(shared, 0);
+        assert_eq!(team.report(&mut Yielding, 0), Ok(()), "no rank differs");
+        broadcast(&mut team, 0).expect("no rank differs");
+        assert_eq!(other.join().expect("rank"), Ok(u64::from_ne_bytes([1; 8])));
+    });
+}
+
+/// The same of a rank that has left the next call to the MPI.
+#[test]
+fn models_a_doubt_about_a_rank_that_has_left_a_later_call_is_dropped() {
+    loom::model(|| {
+        let shared = Shared::new(2);
+        let other = thread::spawn(move || {
+            let mut team = doubting(shared, 1);
+            team.report(&mut Yielding, 0).expect("told");
+            Leaving(&mut team).note();
+            broadcast(&mut team, 0)
+        });
+        let mut team = doubting(shared, 0);
+        assert_eq!(team.report(&mut Yielding, 0), Ok(()), "no rank differs");
+        Leaving(&mut team).note();
+        broadcast(&mut team, 0).expect("no rank differs");
+        assert_eq!(other.join().expect("rank"), Ok(u64::from_ne_bytes([1; 8])));
+    });
+}
+
+/// Ranks that wait for each other, each for the other's data, are both told. Catches: a rank that
+/// waits without telling in which step.
+#[test]
+fn models_ranks_that_wait_for_each_other_find_out() {
+    loom::model(|| {
+        let shared = Shared::new(2);
+        let other = thread::spawn(move || broadcast(&mut doubting(shared, 1), 0));
+        let own = broadcast(&mut doubting(shared, 0), 1);
+        assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
+        assert_eq!(
+            other.join().expect("rank"),
+            Err(Fault::Mismatch { rank: 0 })
+        );
+    });
+}
+
+/// Ranks that name different lengths before they leave a call are both told; the first of them that
+/// gives up tells the other one, wherever that waits. Catches: a rank that gives up in silence.
+#[test]
+fn models_ranks_that_agree_on_different_lengths_find_out() {
+    loom::model(|| {
+        let shared = Shared::new(2);
+        let agree = |mut team: Team| {
+            let length_bytes = 100_000 + team.rank();
+            Leaving(&mut team).agree(&mut Yielding, 1, 0, length_bytes)
+        };
+        let other = thread::spawn(move || agree(doubting(shared, 1)));
+        let own = agree(doubting(shared, 0));
+        assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
+        assert_eq!(
+            other.join().expect("rank"),
+            Err(Fault::Mismatch { rank: 0 })
+        );
+    });
+}
+
+/// A rank that waits for one that has left the call finds out, and may follow it.
+#[test]
+fn models_a_rank_follows_one_that_has_left_the_call() {
+    loom::model(|| {
+        let shared = Shared::new(2);
+        let other = thread::spawn(move || Leaving(&mut doubting(shared, 1)).note());
+        let own = broadcast(&mut doubting(shared, 0), 1);
+        assert_eq!(own, Err(Fault::Left { rank: 1 }));
+        other.join().expect("rank");
     });
 }

@@ -18,6 +18,7 @@ pub trait Wait {
 
 /// Looks between two doubts whether what a rank waits for can still come, less one; a power of two
 /// less one. Chosen: a millisecond or more, far longer than ranks in step wait for each other.
+#[cfg(not(loom))]
 const DOUBT_MASK: u32 = (1 << 14) - 1;
 
 /// How many looks come before what.
@@ -27,6 +28,9 @@ pub(crate) struct Patience {
     bare_spins: u32,
     /// Looks between two calls of [`Wait::pause`], less one; a power of two less one.
     pause_mask: u32,
+    /// [`DOUBT_MASK`]; a model may doubt at each look.
+    #[cfg(loom)]
+    doubt_mask: u32,
 }
 
 impl Patience {
@@ -55,13 +59,25 @@ impl Patience {
         }
     }
 
-    /// A model must be told of each look.
+    /// A model must be told of each look. One in which ranks doubt does so at each, too; in others
+    /// no wait is long.
     #[cfg(loom)]
-    pub(crate) fn new(_: bool) -> Self {
+    pub(crate) fn new(doubts: bool) -> Self {
         Self {
             bare_spins: 0,
             pause_mask: 0,
+            doubt_mask: if doubts { 0 } else { u32::MAX },
         }
+    }
+
+    #[cfg(loom)]
+    fn doubt_mask(self) -> u32 {
+        self.doubt_mask
+    }
+
+    #[cfg(not(loom))]
+    fn doubt_mask(self) -> u32 {
+        DOUBT_MASK
     }
 
     /// Whether ranks share cores, so that each step may cost a turn.
@@ -103,7 +119,7 @@ impl Patience {
             } else {
                 core::hint::spin_loop();
             }
-            let doubts = spins & DOUBT_MASK == 0 || spins == u32::MAX;
+            let doubts = spins & self.doubt_mask() == 0 || spins == u32::MAX;
             let doubt = if doubts { doubt() } else { Ok(()) };
             // What was published before the doubt is seen.
             if let Some(answer) = look() {
