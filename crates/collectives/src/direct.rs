@@ -13,11 +13,12 @@ use crate::blocks::{Block, Blocks};
 use crate::buffers::Buffers;
 use crate::exchange::Exchange;
 use crate::fault::Fault;
+use crate::kind::Kind;
 use crate::reach::{Reach, Seen, Sight};
 use crate::reductions::{Combining, Reductions};
 use crate::segment::Part;
 use crate::sliced::{Sliced, Slices};
-use crate::team::{Kind, Team};
+use crate::team::Team;
 use crate::uneven::{self, Terms};
 use crate::wait::Wait;
 

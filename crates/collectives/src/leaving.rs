@@ -5,7 +5,8 @@
 use crate::barrier;
 use crate::exchange::Notices;
 use crate::fault::Fault;
-use crate::team::{Kind, Team};
+use crate::kind::Kind;
+use crate::team::Team;
 use crate::wait::Wait;
 
 /// A team whose ranks leave a long call to the MPI.

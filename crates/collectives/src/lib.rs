@@ -10,8 +10,8 @@
 //! This crate makes no system call, takes no lock, and allocates nothing after [`Team::attach`].
 //! Modules, in the order in which a call passes them:
 //!
-//! - [`team`]: the calls, and [`reductions`] two of them; checks arguments. [`fault`]: why a call
-//!   fails. [`shape`]: what is known of the machine.
+//! - [`team`]: the calls, and [`reductions`] two of them; checks arguments. `kind`: which call it
+//!   is. [`fault`]: why a call fails. [`shape`]: what is known of the machine.
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is; `uneven`:
@@ -36,6 +36,7 @@ pub mod direct;
 mod exchange;
 pub mod fault;
 mod gathering;
+mod kind;
 pub mod layout;
 pub mod leaving;
 #[cfg(all(test, loom))]

@@ -20,11 +20,12 @@ use crate::buffers::{Buffers, Receivers};
 use crate::exchange::{Call, Exchange, Ready};
 use crate::fault::{Fault, Stopped};
 use crate::gathering::Gathering;
+use crate::kind::Kind;
 use crate::pipeline::Transfer;
 use crate::reduce_scatter::{self, ReduceScatter};
 use crate::scan::Scan;
 use crate::spreading::{self, Givers, Spreading, Taken};
-use crate::team::{Kind, Team};
+use crate::team::Team;
 use crate::wait::Wait;
 
 /// Which ranks combine whose data, in [`Nonblocking::combine`].

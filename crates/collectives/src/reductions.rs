@@ -8,7 +8,8 @@ use crate::allreduce;
 use crate::arithmetic::Reduction;
 use crate::buffers::{Buffers, Receivers};
 use crate::fault::Fault;
-use crate::team::{Kind, Team};
+use crate::kind::Kind;
+use crate::team::Team;
 use crate::wait::Wait;
 
 /// One call's data and what becomes of them, checked. Made and read in this crate.

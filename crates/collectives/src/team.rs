@@ -11,6 +11,7 @@ use crate::buffers::{Buffers, Receivers};
 use crate::exchange::{Call, Exchange, Notices};
 use crate::fault::Fault;
 use crate::gathering::Gathering;
+use crate::kind::{Kind, with_lengths};
 use crate::layout::{CONTROL_BYTES, RANK_LIMIT};
 use crate::reach::Shown;
 use crate::reduce_scatter::{self, ReduceScatter};
@@ -21,37 +22,6 @@ use crate::spreading::{self, Givers, Spreading, Taken};
 use crate::uneven::{self, Terms};
 use crate::wait::{Patience, Wait};
 use crate::{agreement, barrier, bcast, pipeline};
-
-/// Which collective a call is, in a mark. Specified by docs/collectives.md, clause 3.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Barrier = 1,
-    Bcast,
-    Reduce,
-    Allreduce,
-    Gather,
-    Allgather,
-    Scatter,
-    Alltoall,
-    ReduceScatter,
-    Scan,
-    Exscan,
-    Report,
-    /// No call: others that wait for one see that there will be none.
-    Abandon,
-    /// No call either: all find out whether they are about to leave the same one.
-    Agree,
-    /// Set for a call whose ranks name lengths of their own.
-    Uneven = 0x10,
-}
-
-impl Kind {
-    /// With a reduction.
-    #[inline(always)]
-    pub(crate) fn with(self, reduction: Reduction) -> u8 {
-        (self as u8).wrapping_add(reduction.code().wrapping_mul(32))
-    }
-}
 
 /// A call in which ranks know only some of the lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -481,13 +451,5 @@ impl Team {
         } else {
             Err(Fault::Ranks { ranks, rank: root })
         }
-    }
-}
-
-/// The kind of a call with blocks.
-fn with_lengths(kind: Kind, blocks: Blocks<'_>) -> u8 {
-    match blocks {
-        Blocks::Uneven(_) => kind as u8 | Kind::Uneven as u8,
-        Blocks::Even(_) => kind as u8,
     }
 }
