@@ -355,8 +355,8 @@ impl Notices<'_> {
         own.waits.publish(GIVEN_UP);
     }
 
-    /// Counts a call that all ranks leave to the MPI because of its length as a step in which nobody
-    /// publishes. Who waits in that step is in another call. Waits for nobody.
+    /// Counts a call that all ranks leave to the MPI because of its length as a step in which
+    /// nobody publishes. Who waits in that step is in another call. Waits for nobody.
     pub(crate) fn leave(&mut self) {
         let Self(exchange) = self;
         let step = exchange.next_step();

@@ -292,8 +292,8 @@ fn models_ranks_that_wait_for_each_other_find_out() {
     });
 }
 
-/// Ranks that name different lengths before they leave a call are both told; the first of them that
-/// gives up tells the other one, wherever that waits. Catches: a rank that gives up in silence.
+/// Ranks that name different lengths before they leave a call are both told. Catches: a mark
+/// without the length.
 #[test]
 fn models_ranks_that_agree_on_different_lengths_find_out() {
     loom::model(|| {
@@ -304,6 +304,24 @@ fn models_ranks_that_agree_on_different_lengths_find_out() {
         };
         let other = thread::spawn(move || agree(doubting(shared, 1)));
         let own = agree(doubting(shared, 0));
+        assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
+        assert_eq!(
+            other.join().expect("rank"),
+            Err(Fault::Mismatch { rank: 0 })
+        );
+    });
+}
+
+/// A rank that has gone on hears of one that has given up, and waits no more. Catches: a rank that
+/// gives up in silence.
+#[test]
+fn models_a_rank_that_gives_up_is_not_waited_for() {
+    loom::model(|| {
+        let shared = Shared::new(2);
+        let other = thread::spawn(move || doubting(shared, 1).barrier(&mut Yielding));
+        let mut team = doubting(shared, 0);
+        broadcast(&mut team, 0).expect("waits for nobody");
+        let own = team.barrier(&mut Yielding);
         assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
         assert_eq!(
             other.join().expect("rank"),
