@@ -4,7 +4,7 @@
 
 /// Version of the layout and of the algorithms: all ranks of a communicator must have the same one.
 /// Whoever makes the segment puts the version into its name.
-pub const LAYOUT_VERSION: u64 = 9;
+pub const LAYOUT_VERSION: u64 = 10;
 
 /// Most ranks of a communicator on one host. Chosen: twice the largest hosts of today.
 pub const RANK_LIMIT: usize = 512;

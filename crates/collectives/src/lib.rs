@@ -12,6 +12,7 @@
 //!
 //! - [`team`]: the calls, and [`reductions`] two of them; checks arguments. `kind`: which call it
 //!   is. [`fault`]: why a call fails. [`shape`]: what is known of the machine.
+//! - `by_domain`: short calls of ranks in several cache domains, which `domains` knows.
 //! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
 //!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
 //!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is; `uneven`:
@@ -32,7 +33,9 @@ mod bcast;
 mod beginnings;
 pub mod blocks;
 mod buffers;
+mod by_domain;
 pub mod direct;
+mod domains;
 mod exchange;
 pub mod fault;
 mod gathering;

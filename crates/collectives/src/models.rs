@@ -32,6 +32,15 @@ fn doubting(shared: Shared, rank: usize) -> Team {
     Team::over(shared.segment(), 2, rank, &Shape::flat(2, true))
 }
 
+/// One of three, of which the first is in a cache domain of its own.
+fn apart(shared: Shared, rank: usize) -> Team {
+    let shape = Shape {
+        domains: vec![0, 1, 1],
+        oversubscribed: false,
+    };
+    Team::over(shared.segment(), 3, rank, &shape)
+}
+
 fn broadcast(team: &mut Team, root: usize) -> Result<u64, Fault> {
     let mut data = [team.rank() as u8 + 1; 8];
     team.bcast(&mut Yielding, BytesViewMut::from_slice(&mut data), root)?;
@@ -339,5 +348,45 @@ fn models_a_rank_follows_one_that_has_left_the_call() {
         let own = broadcast(&mut doubting(shared, 0), 1);
         assert_eq!(own, Err(Fault::Left { rank: 1 }));
         other.join().expect("rank");
+    });
+}
+
+/// A rank gets what the root gave from its leader, whole, though it never looks at the root.
+/// Catches: a leader that publishes before it has read, or without release.
+#[test]
+fn models_a_leader_hands_on_what_it_heard() {
+    loom::model(|| {
+        let shared = Shared::new(3);
+        let hear = move |rank| broadcast(&mut apart(shared, rank), 0);
+        let others = [1, 2].map(|rank| thread::spawn(move || hear(rank)));
+        let given = Ok(u64::from_ne_bytes([1; 8]));
+        assert_eq!(hear(0), given);
+        for other in others {
+            assert_eq!(other.join().expect("rank"), given);
+        }
+    });
+}
+
+/// A root hears of two ranks in another domain by their leader.
+#[test]
+fn models_a_root_gets_the_sum_from_a_leader() {
+    loom::model(|| {
+        let shared = Shared::new(3);
+        let give = move |rank: usize| {
+            let sum = Reduction::new(Element::U64, Operation::Sum).expect("known");
+            let send = (10_u64 << rank).to_ne_bytes();
+            let mut recv = [0; 8];
+            let target = BytesViewMut::from_slice(&mut recv);
+            let send = Some(BytesView::from_slice(&send));
+            apart(shared, rank)
+                .reduce(&mut Yielding, send, target, sum, 0)
+                .expect("sum");
+            u64::from_ne_bytes(recv)
+        };
+        let others = [1, 2].map(|rank| thread::spawn(move || give(rank)));
+        assert_eq!(give(0), 70);
+        for other in others {
+            assert_eq!(other.join().expect("rank"), 0, "not for this rank");
+        }
     });
 }

@@ -7,6 +7,7 @@ use weft_memory::{BytesView, BytesViewMut};
 use crate::allreduce;
 use crate::arithmetic::Reduction;
 use crate::buffers::{Buffers, Receivers};
+use crate::by_domain::ByDomain;
 use crate::fault::Fault;
 use crate::kind::Kind;
 use crate::team::Team;
@@ -120,6 +121,11 @@ impl Reductions for Team {
         let (kind, root) = call.kind_and_root();
         self.begin(kind, root, length_bytes)?;
         let (reduction, receivers) = (call.reduction, call.receivers);
+        if let Some(mut by_domain) = ByDomain::of(&mut self.exchange, self.domains.as_deref())
+            && by_domain.combines(length_bytes)
+        {
+            return by_domain.combine(wait, &mut call.buffers, reduction, receivers);
+        }
         allreduce::run(
             &mut self.exchange,
             wait,

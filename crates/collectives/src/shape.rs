@@ -6,7 +6,8 @@
 /// The ranks' places on the machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shape {
-    /// The cache domain (the ranks under one L3, say) of each rank, by any numbers.
+    /// The cache domain (the ranks under one third-level cache, say) of each rank, by any numbers.
+    /// Short calls go by domain where there are several (docs/collectives.md, clause 4.12).
     pub domains: Vec<u32>,
     /// Whether ranks outnumber the cores that they may run on.
     pub oversubscribed: bool,

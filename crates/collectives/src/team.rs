@@ -8,11 +8,13 @@ use weft_memory::{BytesView, BytesViewMut};
 use crate::arithmetic::Reduction;
 use crate::blocks::{Blocks, Chunks};
 use crate::buffers::{Buffers, Receivers};
+use crate::by_domain::ByDomain;
+use crate::domains::Domains;
 use crate::exchange::{Call, Exchange, Notices};
 use crate::fault::Fault;
 use crate::gathering::Gathering;
 use crate::kind::{Kind, with_lengths};
-use crate::layout::{CONTROL_BYTES, RANK_LIMIT};
+use crate::layout::{CONTROL_BYTES, INLINE_BYTES, RANK_LIMIT};
 use crate::reach::Shown;
 use crate::reduce_scatter::{self, ReduceScatter};
 use crate::scan::Scan;
@@ -51,6 +53,8 @@ pub struct Team {
     pub(crate) exchange: Exchange,
     /// What ranks show of their data in a call that reads them in place.
     pub(crate) shown: Box<[Shown]>,
+    /// The ranks' cache domains, where there are several.
+    pub(crate) domains: Option<Box<Domains>>,
 }
 
 impl Team {
@@ -85,6 +89,7 @@ impl Team {
         Self {
             exchange: Exchange::new(segment, ranks, rank, patience),
             shown: vec![Shown::default(); ranks].into(),
+            domains: Domains::of(shape, rank).map(Box::new),
         }
     }
 
@@ -104,7 +109,10 @@ impl Team {
     /// [`Fault::Stopped`], [`Fault::Mismatch`].
     pub fn barrier(&mut self, wait: &mut dyn Wait) -> Result<(), Fault> {
         self.begin(Kind::Barrier as u8, 0, 0)?;
-        barrier::run(&mut self.exchange, wait)
+        match ByDomain::of(&mut self.exchange, self.domains.as_deref()) {
+            Some(mut by_domain) => by_domain.barrier(wait),
+            None => barrier::run(&mut self.exchange, wait),
+        }
     }
 
     /// Returns at once, but at `root`, where it returns once all ranks have called it. Fast path.
@@ -148,7 +156,12 @@ impl Team {
             return Ok(());
         }
         self.begin(Kind::Bcast as u8, root, buffer.length_bytes())?;
-        bcast::run(&mut self.exchange, wait, buffer, root)
+        match ByDomain::of(&mut self.exchange, self.domains.as_deref()) {
+            Some(mut by_domain) if buffer.length_bytes() <= INLINE_BYTES => {
+                by_domain.bcast(wait, buffer, root)
+            }
+            _ => bcast::run(&mut self.exchange, wait, buffer, root),
+        }
     }
 
     /// Brings all ranks' blocks to `root`, which says where they go; what `blocks` says on other

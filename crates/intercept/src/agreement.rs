@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use weft_collectives::{LAYOUT_VERSION, Nonblocking, RANK_LIMIT, Shape, Team, segment_bytes};
+use weft_collectives::{LAYOUT_VERSION, Nonblocking, RANK_LIMIT, Team, segment_bytes};
 use weft_mpi_abi::Abi;
 use weft_os::cpu;
 use weft_os::map::RawMap;
@@ -22,6 +22,7 @@ use weft_os::region_file::{create_memfd, may_be_mapped};
 
 use crate::across::{self, Across, Place};
 use crate::asked::Asked;
+use crate::domains;
 use crate::functions::Handle;
 use crate::in_place_tries::InPlaceTries;
 use crate::leaders::{self, Leaders};
@@ -35,7 +36,7 @@ use crate::sessions;
 use crate::waiting::Waiting;
 
 /// Words of a [`Card`].
-const CARD_WORDS: usize = 13;
+const CARD_WORDS: usize = 14;
 
 /// What a rank tells the others of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ struct Card {
     boot: u64,
     /// Whether calls that do not wait go on by themselves in its process.
     goes_on: bool,
+    /// Its cache domain ([`domains::own_word`]).
+    domain: u64,
 }
 
 /// What tells one host from another: ranks of one may map each other's memory.
@@ -76,6 +79,7 @@ impl Card {
             self.processor,
             self.boot,
             u64::from(self.goes_on),
+            self.domain,
         ]
     }
 
@@ -94,6 +98,7 @@ impl Card {
             processor: words[10],
             boot: words[11],
             goes_on: words[12] != 0,
+            domain: words[13],
         }
     }
 
@@ -297,6 +302,7 @@ fn own_card(mpi: &'static Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
         processor: cpu::only_processor().map_or(0, |processor| u64::from(processor) + 1),
         boot: boot_number(),
         goes_on: pending::can_go_on(mpi) && !sessions::have_begun(),
+        domain: domains::own_word(standing.rank, standing.asked),
     };
     if standing.rank != 0 {
         return (None, card);
@@ -350,7 +356,8 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     let map = RawMap::new(map?, bytes).ok()?;
     let base = NonNull::new(map.base())?;
     let shares_cores = share_cores(cards);
-    let shape = Shape::flat(standing.ranks, shares_cores);
+    let domains: Vec<u64> = cards.iter().map(|card| card.domain).collect();
+    let shape = domains::shape(&domains, shares_cores);
     // SAFETY: the mapping has the length that the teams ask for, was all zero when the first rank
     // made it, and lives as long as they do; nothing else refers to it.
     let attach = |at: usize| unsafe {
@@ -448,6 +455,7 @@ mod tests {
             processor: 5,
             boot: 6,
             goes_on: true,
+            domain: 8,
         };
         assert_eq!(Card::of_words(&card.words()), card);
     }

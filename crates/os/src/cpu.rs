@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The processors this process may run on. Used to tell when ranks outnumber cores.
+//! The processors this process may run on, and which of them share a cache. Used to tell when ranks
+//! outnumber cores, and which ranks are near each other.
+
+use std::path::Path;
 
 /// How many processors the scheduler may give us now (affinity mask; 1 if it cannot be read).
 pub fn allowed_count() -> u32 {
@@ -12,6 +15,31 @@ pub fn only_processor() -> Option<u32> {
         [only] => Some(only),
         _ => None,
     }
+}
+
+/// The first processor of those that share the last cache with this one (the third level, as Linux
+/// tells it in sysfs), or of its socket where there is no such cache; `None` if Linux does not say.
+/// Setup.
+pub fn cache_domain(processor: u32) -> Option<u32> {
+    cache_domain_in("/sys/devices/system/cpu".as_ref(), processor)
+}
+
+fn cache_domain_in(folder: &Path, processor: u32) -> Option<u32> {
+    let folder = folder.join(format!("cpu{processor}"));
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).ok();
+    // Linux counts the caches of a processor from 0: two of the first level, and one of each other.
+    let third = (0..8).find(|index| {
+        let level = read(&format!("cache/index{index}/level"));
+        level.is_some_and(|level| level.trim() == "3")
+    });
+    let list = match third {
+        Some(index) => read(&format!("cache/index{index}/shared_cpu_list")),
+        None => read("topology/package_cpus_list"),
+    };
+    // As `0-7,64-71`.
+    let first = list?;
+    let end = first.find(|other: char| !other.is_ascii_digit());
+    first[..end.unwrap_or(first.len())].parse().ok()
 }
 
 /// The processors of the affinity mask; none if it cannot be read.
@@ -62,4 +90,31 @@ pub fn shared_count() -> u32 {
 /// Whether the ranks of this node need more processors than there are. Setup.
 pub fn ranks_share_cores() -> bool {
     ranks_of_node().unwrap_or(1) > shared_count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn processors_of_one_cache_have_one_domain_and_without_a_third_level_those_of_a_socket() {
+        let folder = std::env::temp_dir().join(format!("weft-caches-{}", std::process::id()));
+        let write = |file: &str, text: &str| {
+            let path = folder.join(file);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, text).expect("written");
+        };
+        for (index, level) in [(0, "1\n"), (1, "1\n"), (2, "2\n"), (3, "3\n")] {
+            write(&format!("cpu70/cache/index{index}/level"), level);
+        }
+        write("cpu70/cache/index2/shared_cpu_list", "6,70\n");
+        write("cpu70/cache/index3/shared_cpu_list", "4-7,68-71\n");
+        write("cpu9/cache/index0/level", "1\n");
+        write("cpu9/topology/package_cpus_list", "8\n");
+        assert_eq!(cache_domain_in(&folder, 70), Some(4));
+        assert_eq!(cache_domain_in(&folder, 9), Some(8));
+        assert_eq!(cache_domain_in(&folder, 1), None);
+        fs::remove_dir_all(&folder).expect("removed");
+    }
 }

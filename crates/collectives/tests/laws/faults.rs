@@ -88,12 +88,19 @@ fn long() -> Impatient {
 }
 
 /// So many ranks in these calls, and then in a barrier: all are told, and none waits for ever.
+/// In one cache domain, and where the first one has one of its own.
 fn differ(ranks: usize, first: impl Fn(&mut Team) -> Result<(), Fault> + Sync) {
-    let found = run(&Shape::flat(ranks, true), |team, _| {
-        first(team).and_then(|()| team.barrier(&mut long()))
-    });
-    let is_told = |end: &Result<(), Fault>| matches!(end, Err(Fault::Mismatch { .. }));
-    assert!(found.iter().all(is_told), "{found:?}");
+    let apart = Shape {
+        domains: (0..ranks as u32).map(|rank| rank.min(1)).collect(),
+        oversubscribed: true,
+    };
+    for shape in [Shape::flat(ranks, true), apart] {
+        let found = run(&shape, |team, _| {
+            first(team).and_then(|()| team.barrier(&mut long()))
+        });
+        let is_told = |end: &Result<(), Fault>| matches!(end, Err(Fault::Mismatch { .. }));
+        assert!(found.iter().all(is_told), "{shape:?}: {found:?}");
+    }
 }
 
 fn bytes(team: &mut Team, length: usize, root: usize) -> Result<(), Fault> {

@@ -220,7 +220,21 @@ impl Either {
     }
 }
 
-/// Teams of so many ranks, each with random calls.
+/// Ranks of two or three cache domains, in a row or mixed.
+fn in_domains(rng: &mut Rng, ranks: usize) -> Shape {
+    let domains = 2 + rng.u32(..2);
+    let in_row = rng.bool();
+    let mut domain = |rank: usize| match in_row {
+        true => rank as u32 * domains / ranks as u32,
+        false => rng.u32(..domains),
+    };
+    Shape {
+        domains: (0..ranks).map(&mut domain).collect(),
+        oversubscribed: true,
+    }
+}
+
+/// Teams of so many ranks, each with random calls, in one cache domain and in several.
 fn teams(ranks: usize) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seed: u64 = number("WEFT_SEED").unwrap_or_else(|| fastrand::u64(..));
@@ -229,9 +243,11 @@ fn teams(ranks: usize) {
     for team in 0..count {
         let mut rng = Rng::with_seed(seed.wrapping_add(team));
         let cases: Vec<_> = (0..CALLS).map(|_| Either::new(&mut rng, ranks)).collect();
-        run(&Shape::flat(ranks, true), |team, wait| {
-            cases.iter().for_each(|case| case.make(team, wait));
-        });
+        for shape in [Shape::flat(ranks, true), in_domains(&mut rng, ranks)] {
+            run(&shape, |team, wait| {
+                cases.iter().for_each(|case| case.make(team, wait));
+            });
+        }
     }
 }
 
