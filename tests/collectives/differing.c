@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  * Ranks that differ in the count or the root of a call, which the standard calls wrong: `differing
- * CALL LENGTH` (bcast, roots, reduce, allreduce, gather, allgather, scatter, alltoall, gatherv,
- * alltoallv). The last rank has 8 bytes more, or each waits for the next one as the root. The data
- * are static, so they cannot be read in place. Each rank says whether the call or the barrier
- * behind it failed, and whether something was written outside what it takes. */
+ * CALL LENGTH [LATE]` (bcast, roots, reduce, allreduce, gather, allgather, scatter, alltoall,
+ * gatherv, alltoallv). The last rank has 8 bytes more, or each waits for the next one as the root.
+ * The data are static, so they cannot be read in place. Rank LATE comes 20 ms later. Each rank says
+ * whether the call or the barrier behind it failed, and whether something was written outside what
+ * it takes. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_RANKS = 8, MOST = 100000, APART = 64 };
 static char gives[MOST_RANKS * (MOST + APART)], takes[sizeof gives + APART];
@@ -29,8 +31,8 @@ int main(int count, char **arguments) {
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &ranks);
     MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
-    const char *call = count == 3 ? arguments[1] : "";
-    int length = count == 3 ? atoi(arguments[2]) : 0;
+    const char *call = count > 2 ? arguments[1] : "";
+    int length = count > 2 ? atoi(arguments[2]) : 0;
     if (length < 1 || length + 8 > MOST || ranks > MOST_RANKS) MPI_Abort(world, 2);
     int own = length + (rank == ranks - 1 ? 8 : 0), blocks = 1, block = own;
     int is_root = rank == 0;
@@ -40,6 +42,8 @@ int main(int count, char **arguments) {
         places[i] = i * (length + APART);
     }
     memset(takes, 7, sizeof takes);
+    MPI_Barrier(world);
+    if (count > 3 && atoi(arguments[3]) == rank) usleep(20000);
     if (!strcmp(call, "bcast")) {
         end = MPI_Bcast(takes, own, MPI_BYTE, 0, world);
     } else if (!strcmp(call, "roots")) {

@@ -7,8 +7,9 @@
  *   random CASES SEED [THREADS]
  *
  * With THREADS so many threads of each rank do so at the same time (MPI_THREAD_MULTIPLE), each with
- * communicators of its own; the first has MPI_COMM_WORLD. Ends with `N cases are right, seed S`, or
- * says which case was wrong. */
+ * communicators of its own; the first has MPI_COMM_WORLD. In between each thread sends to another
+ * thread of the next rank, on a communicator that all threads have in common. Ends with `N cases
+ * are right, seed S`, or says which case was wrong. */
 #define _GNU_SOURCE
 #include "drawn.h"
 #include "own.h"
@@ -17,7 +18,11 @@
 #define CALL(name) (case_number % 4 ? MPI_##name : PMPI_##name)
 enum { COMMUNICATORS = 6, RANKS = 64, MOST_THREADS = 8, INTEL_SEGMENT_BYTES = 16384 };
 
-static int is_intel;
+/* At every so many cases threads of different numbers send to each other. */
+enum { CASES_BETWEEN = 8, LONGEST_BETWEEN_BYTES = 60000 };
+
+static int is_intel, thread_count;
+static MPI_Comm of_threads;
 static _Thread_local char *send, *ours, *theirs;
 
 static void broadcast(MPI_Comm communicator, int rank, int ranks) {
@@ -349,6 +354,35 @@ static void cross(MPI_Comm communicator, int rank, int ranks) {
         if (ours[at] != (char)(from + 1)) fail("message across a barrier");
 }
 
+/* What a thread of a rank sends in this case: a number that its bytes begin with, and a length. */
+static int sent_between(int rank, int one, char *first) {
+    uint64_t own = (uint64_t)(one * RANKS + rank);
+    uint64_t state = (uint64_t)(case_number + 1) * 0x9e3779b97f4a7c15u + own;
+    *first = (char)draw(&state);
+    return 1 + (int)(draw(&state) % (case_number % 3 ? 64 : LONGEST_BETWEEN_BYTES));
+}
+
+/* Each thread sends to the next one of the next rank, and hears of the one before of the rank
+ * before. A thread may wait for one that is behind; the last of all waits for none. */
+static void between_threads(void) {
+    int ranks, from_thread = (thread + thread_count - 1) % thread_count;
+    MPI_Comm_size(of_threads, &ranks);
+    int to = (world_rank + 1) % ranks, from = (world_rank + ranks - 1) % ranks;
+    char first, theirs_first;
+    int bytes = sent_between(world_rank, thread, &first);
+    int their_bytes = sent_between(from, from_thread, &theirs_first), received;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    for (int at = 0; at < bytes; at++) send[at] = (char)(first + at);
+    MPI_Irecv(ours, ROOM, MPI_BYTE, from, from_thread, of_threads, &requests[0]);
+    MPI_Isend(send, bytes, MPI_BYTE, to, thread, of_threads, &requests[1]);
+    MPI_Waitall(2, requests, statuses);
+    MPI_Get_count(&statuses[0], MPI_BYTE, &received);
+    if (received != their_bytes) fail("the length of a message between threads");
+    for (int at = 0; at < received; at++)
+        if (ours[at] != (char)(theirs_first + at)) fail("a message between threads");
+}
+
 /* Replaces one of the communicators by a part of another, or a copy. */
 static void renew(MPI_Comm *communicators, int *there) {
     int place = 1 + below(COMMUNICATORS - 1), source = below(place), colours = 1 + below(2);
@@ -415,6 +449,7 @@ static void *run(void *given) {
         uint64_t next = draw(&shared_state);
         own_state = next * 31 + (uint64_t)world_rank + 1;
         if (below(40) == 0) renew(communicators, there);
+        if (thread_count > 1 && case_number % CASES_BETWEEN == 0) between_threads();
         int place = below(COMMUNICATORS);
         if (!there[place]) place = 0;
         one(communicators[place], start->self);
@@ -432,6 +467,8 @@ static void run_threads(int threads, int cases) {
     static struct start starts[MOST_THREADS];
     static pthread_t others[MOST_THREADS];
     starts[0] = (struct start){MPI_COMM_WORLD, MPI_COMM_SELF, 0, cases};
+    thread_count = threads;
+    MPI_Comm_dup(MPI_COMM_WORLD, &of_threads);
     for (int at = 1; at < threads; at++) {
         starts[at] = (struct start){.thread = at, .cases = cases};
         MPI_Comm_dup(MPI_COMM_WORLD, &starts[at].all);
@@ -445,6 +482,7 @@ static void run_threads(int threads, int cases) {
         MPI_Comm_free(&starts[at].all);
         MPI_Comm_free(&starts[at].self);
     }
+    MPI_Comm_free(&of_threads);
 }
 
 int main(int argc, char **argv) {

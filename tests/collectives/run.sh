@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Collectives that Weft serves (`weft run --collectives weft`): random calls on communicators that
-# are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks, and by
-# several threads of a rank at the same time; programs in Fortran; other tools of the profiling
-# interface; ranks that differ in counts or roots; a rank that is killed in or before each call;
-# programs for the standard ABI, and without MPI.
+# are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks, by cache
+# domain, and by several threads of a rank at the same time; programs in Fortran; other tools of the
+# profiling interface; ranks that differ in counts or roots; a rank that is killed in or before each
+# call; programs for the standard ABI, and without MPI.
 #
 #   tests/collectives/run.sh [SEED [CASES]]
 #
@@ -19,6 +19,8 @@ ROOT=$PWD
 . tests/reports.sh
 # shellcheck source=tests/collectives/tools.sh
 . tests/collectives/tools.sh
+# shellcheck source=tests/collectives/differing.sh
+. tests/collectives/differing.sh
 need_weft
 seed=${1:-$RANDOM} cases=${2:-600}
 # Some MPIs are wrong themselves with types that few programs have; not with these.
@@ -120,32 +122,6 @@ in_fortran() {
     job "$2" "$1" --json "$work/record" -- "$work/fortran-$1" || return
     grep -aq '^all is well$' "$work/out" || return
     [ "$(count "$work/record" alltoall weft)" -gt $(($2 * 100)) ]
-}
-
-# differs MPI: ranks that differ in the count or root of a call are told where docs/collectives.md,
-# clause 8, says so; no call writes outside what a rank takes.
-differs() {
-    local call length told heap
-    # Too long for the segment, and not to be read in place, for all ranks or only for the last.
-    for call in bcast-98000 scatter-98000 gather-98000 allgather-98000 alltoall-98000 reduce-98000 \
-        allreduce-98000 bcast-32761; do
-        for heap in shared private; do
-            job 3 "$1" --heap $heap -- "$work/differing-$1" "${call%-*}" "${call#*-}" &&
-                [ "$(grep -acE '^rank [0-2] is told$' "$work/out")" = 3 ] ||
-                { echo "$call, --heap $heap" >>"$work/out"; return 1; }
-        done
-    done
-    # Of two ranks one leaves the call to the MPI, and the other follows it there.
-    if [[ $1 != *openmpi ]]; then
-        job 2 "$1" -- "$work/differing-$1" allgather 4090 &&
-            [ "$(grep -acE '^rank [01] is told$' "$work/out")" = 2 ] || return
-    fi
-    for call in bcast-8 roots-8 roots-3000 allreduce-3000 gatherv-3000 alltoallv-3000; do
-        length=${call#*-} call=${call%-*} told=told
-        case $call in *v) told='(not )?told' ;; esac
-        job 3 "$1" -- "$work/differing-$1" "$call" "$length" &&
-            [ "$(grep -acE "^rank [0-2] is $told\$" "$work/out")" = 3 ] || return
-    done
 }
 
 # in_standard_abi MPI: all results are right in a program for the standard ABI, and its calls are
@@ -341,6 +317,13 @@ for mpi in openmpi mpich intel debian-openmpi; do
         job "$ranks" "$mpi" -- "$work/random-$mpi" "$some" "$seed" &&
             grep -aq "^$some cases are right, seed $seed\$" "$work/out"
         report $? "$some random collectives, $ranks ranks, $mpi, seed $seed"
+    done
+    for shape in "3 2 $((cases / 6))" "8 3 $((cases / 15))"; do
+        read -r ranks together some <<<"$shape"
+        job "$ranks" "$mpi" --env WEFT_COLLECTIVES_DOMAIN_RANKS="$together" -- \
+            "$work/random-$mpi" "$some" "$seed" &&
+            grep -aq "^$some cases are right, seed $seed\$" "$work/out"
+        report $? "$some random collectives by domains of $together, $ranks ranks, $mpi, seed $seed"
     done
     for shape in "2 3" "3 2"; do
         read -r ranks threads <<<"$shape"
