@@ -53,6 +53,7 @@ def is_mounted(job, command_holder, containers):
     mounts = mounts_of(job)
     for one in mounts:
         word = f"{one['source']}:{one['target']}" + (":ro" if one.get("read_only") else "")
+        word += ":shared-writes" if one.get("shared_writes") else ""
         assert json.dumps(["--mount", word])[1:-1] in text, (word, text)
     for one in containers:
         may = one.get("privileged", one.get("securityContext", {}).get("privileged", False))

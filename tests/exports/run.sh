@@ -28,7 +28,7 @@ case_of() {
 }
 
 cat >"$work/full.yaml" <<'YAML'
-version: 1
+version: 2
 name: wave.solver
 program: ./solve
 arguments: [input.dat, --steps, 100, "$(HOME) $$", "", "ä: 'b'"]
@@ -41,7 +41,7 @@ environment: {OMP_NUM_THREADS: 1, TEXT: "no"}
 shm_size: 1536m
 mounts:
   - {source: s3://abc/d/e, target: /data, read_only: true}
-  - {source: s3://abcd, target: /more}
+  - {source: s3://abcd, target: /more, shared_writes: true}
 time_limit: 1h
 retries: 2
 dependencies: [{job: 17}]

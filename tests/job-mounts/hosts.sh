@@ -76,7 +76,7 @@ sent_once on_hosts --mount "s3://data:$one" -- sh -c "$reads" >"$work/out" 2>&1 
 report $? 'two hosts of a job read a bucket, and each byte leaves the store once'
 
 # As srun starts ranks, one on each node, in the way that this MPI understands.
-by_srun() {
+by_srun() { # by_srun MOUNT PROGRAM...
     local number hosts=(a0 b1) steps=() way=PMI_RANK
     [[ $mpi != *openmpi ]] || way=PMIX_RANK
     rm -f "$work"/read-*
@@ -86,13 +86,57 @@ by_srun() {
             SLURM_NODEID=$number SLURM_STEP_NUM_TASKS=2 SLURM_STEP_TASKS_PER_NODE='1(x2)' \
             SLURM_STEP_NODELIST=a0,b1 SLURMD_NODENAME=${hosts[number]} SLURM_JOB_ID=$$ \
             SLURM_STEP_ID=0 timeout 60 "$TESTBED" "$BED" host "${hosts[number]}" "$WEFT" exec \
-            --mpi "$mpi" --mount "s3://data:$one" -- sh -c "$reads" &
+            --mpi "$mpi" --mount "$@" &
         steps+=($!)
     done
     unset "$way"
     wait "${steps[0]}" && wait "${steps[1]}"
 }
-sent_once by_srun >"$work/out" 2>&1 && hosts_tidy >>"$work/out" 2>&1
+sent_once by_srun "s3://data:$one" -- sh -c "$reads" >"$work/out" 2>&1 && hosts_tidy >>"$work/out" 2>&1
+report $? 'so do two nodes whose ranks srun starts'
+
+# A rank of each host writes every other piece of one file, and reads all of it before it closes it.
+cat >"$work/pieces.py" <<'END'
+import os, sys, time
+path, flags = sys.argv[1], sys.argv[2]
+rank = int(os.environ.get("PMIX_RANK") or os.environ["PMI_RANK"])
+piece, pieces = 47008, 100
+data = lambda number: bytes((number * 31 + at) % 251 for at in range(256)) * 184
+def meet(what):
+    open(f"{flags}/{what}-{rank}", "w").close()
+    while not all(os.path.exists(f"{flags}/{what}-{one}") for one in (0, 1)):
+        time.sleep(0.01)
+file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+meet("opened")
+for number in range(rank, pieces, 2):
+    assert os.pwrite(file, data(number)[:piece], number * piece) == piece
+meet("written")
+for number in range(pieces):
+    assert os.pread(file, piece, number * piece) == data(number)[:piece], number
+meet("read")
+os.close(file)
+END
+# What the store has of it afterwards.
+whole_is_stored() {
+    "$TESTBED" "$BED" host a0 "${BUCKET_PYTHON:-$ROOT/.env/bucket/bin/python}" - "$BUCKET_URL" \
+        "$1" <<'END'
+import sys, boto3
+store = boto3.client("s3", endpoint_url=sys.argv[1])
+whole = store.get_object(Bucket="data", Key=sys.argv[2])["Body"].read()
+piece, pieces = 47008, 100
+data = lambda number: bytes((number * 31 + at) % 251 for at in range(256)) * 184
+assert len(whole) == piece * pieces, len(whole)
+assert all(whole[n * piece:(n + 1) * piece] == data(n)[:piece] for n in range(pieces))
+END
+}
+write_one_file() { # write_one_file KEY COMMAND...
+    rm -rf "$work/flags" && mkdir "$work/flags"
+    "${@:2}" -- python3 "$work/pieces.py" "$one/$1" "$work/flags" && whole_is_stored "$1" &&
+        hosts_tidy
+}
+write_one_file by-agents on_hosts --mount "s3://data:$one:shared-writes" >"$work/out" 2>&1
+report $? 'two hosts of a job write one file at once, and all of it is published'
+write_one_file by-srun by_srun "s3://data:$one:shared-writes" >"$work/out" 2>&1
 report $? 'so do two nodes whose ranks srun starts'
 
 rm -f "$work/started"

@@ -188,8 +188,33 @@ fi
 AWS_SECRET_ACCESS_KEY=wrong refused AWS_SECRET_ACCESS_KEY --mount "s3://data:$one"
 report $? 'a wrong key'
 ends 2 'names no folder' run --mount s3://data -n 1 -- true &&
-    ends 2 'two buckets' run --mount "s3://data:$one" --mount "s3://more:$one" -n 1 -- true
+    ends 2 'two buckets' run --mount "s3://data:$one" --mount "s3://more:$one" -n 1 -- true &&
+    ends 2 'nobody writes' run --mount "s3://data:$one:ro:shared-writes" -n 1 -- true
 report $? 'words that are no mount'
+
+# One rank of two, the other of which is on another host, as the launcher of this MPI says it.
+of_two_hosts() {
+    local rank=(PMI_RANK=0 PMI_SIZE=2 MPI_LOCALNRANKS=1 MPI_LOCALRANKID=0)
+    [[ $mpi != *openmpi ]] || rank=(OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2
+        OMPI_COMM_WORLD_LOCAL_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0)
+    env "${rank[@]}" FI_WEFT_JOB_KEY="$(printf '%064d' 7)" timeout 60 "$WEFT" exec --mpi "$mpi" "$@"
+}
+rm -f "$work/started"
+ends 2 'do not know each other' of_two_hosts --mount "s3://data:$one:shared-writes" -- \
+    touch "$work/started" && [ ! -e "$work/started" ] && tidy >>"$work/out" 2>&1
+report $? 'mounts that do not know each other share no writes, and say what to do'
+ends 0 '' run --mount "s3://data/p:$one:shared-writes" -n 2 -- sh "$work/write.sh" "$one" &&
+    both_wrote >>"$work/out" 2>&1 && empty >>"$work/out" 2>&1
+report $? 'on one host :shared-writes is taken, and changes nothing'
+
+# held WORDS...: a mount as a job starts it, which ends at once.
+held() {
+    "$work/weft/bin/weft-mount" data "$one" --held --stage "$work/held-stage" \
+        --job-nodes 127.0.0.1:7700,127.0.0.1:99999 --job-node 0 "$@" </dev/null
+}
+ends 0 'fetches by itself' held && ends 2 'is no address' held --shared-writes &&
+    tidy >>"$work/out" 2>&1
+report $? 'a mount that cannot join the others mounts, unless it shares its writes'
 
 name='what cannot be published makes the job fail, with the file and the cause'
 # A process of the program is killed, and so nobody hears what close(2) says of its file.

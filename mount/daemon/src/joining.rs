@@ -50,7 +50,7 @@ impl Neighbours for ByFabric {
 pub type Joined = (Arc<dyn Neighbours>, UnboundedReceiver<Asked>);
 
 /// The other mounts, if this mount is in a job. One that a launcher holds goes on by itself where
-/// it cannot join, and tells why.
+/// it cannot join, and tells why; unless others shall write its files, too.
 ///
 /// # Errors
 /// Addresses that are none, a place in the list that is none, no key.
@@ -59,7 +59,7 @@ pub fn join(options: &JobOptions, is_held: bool) -> Result<Option<Joined>, Mount
         return Ok(None);
     };
     match joined(nodes, own) {
-        Err(error) if is_held => {
+        Err(error) if is_held && !options.shared_writes => {
             log::tell(&format!(
                 "{error}. This mount fetches by itself what the job reads on this host"
             ));

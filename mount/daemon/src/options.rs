@@ -113,7 +113,7 @@ pub struct JobOptions {
     pub job_node: Option<usize>,
     /// Let programs on several nodes write one file at once: each file that is open for writing has
     /// one node of the job, and all reads and writes of it go there
-    #[arg(long)]
+    #[arg(long, requires = "job_nodes")]
     pub shared_writes: bool,
 }
 

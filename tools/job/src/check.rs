@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use crate::fault::Fault;
-use crate::job::{Array, Dependency, Job, Mount};
+use crate::job::{Array, Dependency, Job, Mount, SHARED_WRITES_SINCE};
 use crate::node::shortened;
 
 /// Looks for what cannot be meant.
@@ -40,6 +40,7 @@ pub(crate) fn check(job: &Job) -> Result<(), Fault> {
     check_counts(job)?;
     check_hosts(job)?;
     mounts(&job.mounts)?;
+    check_version(job)?;
     if let Some(array) = &job.array {
         check_array(array)?;
     }
@@ -144,6 +145,21 @@ fn name_of(host: &str) -> &str {
     host.split(':').next().unwrap_or(host)
 }
 
+/// Fields that a version of the format does not have.
+fn check_version(job: &Job) -> Result<(), Fault> {
+    let shared = job.mounts.iter().position(|mount| mount.shared_writes);
+    match shared {
+        Some(index) if job.version.get() < SHARED_WRITES_SINCE => {
+            let text = format!(
+                "version {} of job files has no such field; write `version: {SHARED_WRITES_SINCE}`",
+                job.version
+            );
+            Err(wrong(&format!("mounts[{index}].shared_writes"), &text))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Each names a bucket and a folder, and no two the same folder.
 ///
 /// # Errors
@@ -172,6 +188,10 @@ pub(crate) fn mounts(mounts: &[Mount]) -> Result<(), Fault> {
         if mounts[..index].iter().any(is_same) {
             let text = format!("two buckets cannot be mounted at {}", shortened(target));
             return Err(wrong(&field("target"), &text));
+        }
+        if mount.read_only && mount.shared_writes {
+            let text = "nobody writes to a bucket that is read-only; give one of the two";
+            return Err(wrong(&field("shared_writes"), text));
         }
     }
     Ok(())

@@ -195,15 +195,16 @@ fn already_there(error: io::Error) -> io::Error {
 fn job_of(root: &Node) -> Result<Job, Fault> {
     if !matches!(root.value, Value::Map(_)) {
         let found = root.in_words();
-        let text = format!("{found} is no job file; one begins with `version: {VERSION}`");
+        let text = format!("{found} is no job file; one begins with `version: 1`");
         return Err(Fault::new(text).at(root.place));
     }
     if let Some(version) = root.get("version") {
-        let is_known = matches!(&version.value, Value::Scalar(one) if one.text == "1");
+        let is_known = |text: &str| text.parse().is_ok_and(|one| (1..=VERSION).contains(&one));
+        let is_known = matches!(&version.value, Value::Scalar(one) if is_known(&one.text));
         if !is_known {
             let text = format!(
-                "{} is no version that this weft reads; it reads version {VERSION}, and a newer \
-                 weft may read yours",
+                "{} is no version that this weft reads; it reads versions 1 to {VERSION}, and a \
+                 newer weft may read yours",
                 version.in_words()
             );
             return Err(Fault::new(text).at(version.place).within("version"));

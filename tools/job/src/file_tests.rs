@@ -161,9 +161,35 @@ fn a_wrong_size_time_or_part_is_refused_with_its_line_its_value_and_what_to_do()
             53,
             "true or false",
         ),
+        (
+            "mounts: [{source: s3://data, target: /d, shared_writes: true}]",
+            57,
+            "version 1 of job files has no such field; write `version: 2`",
+        ),
+        (
+            "mounts: [{source: s3://data, target: /d, read_only: true, shared_writes: true}]",
+            74,
+            "nobody writes",
+        ),
+        (
+            "mounts: [{source: s3://data, target: /d, shared_write: true}]",
+            42,
+            "did you mean `shared_writes`?",
+        ),
         ("name: '-x'", 7, "must be 1 to 128 letters"),
         ("folder: ''", 9, "folder: is empty"),
     ]);
+}
+
+#[test]
+fn mount_of_version_2_may_share_its_writes_and_is_written_so() {
+    let mount = "mounts: [{source: s3://data, target: /d, shared_writes: true}]";
+    let job = read(&format!("version: 2\nprogram: ./a\n{mount}\n")).unwrap();
+    assert!(job.mounts[0].shared_writes);
+    assert_eq!(job.mounts[0].to_string(), "s3://data:/d:shared-writes");
+    let written = crate::write::to_yaml(&job).unwrap();
+    assert!(written.starts_with("version: 2\n") && written.contains("shared_writes: true"));
+    assert_eq!(read(&written).unwrap(), job);
 }
 
 #[test]
@@ -238,7 +264,8 @@ fn lists_that_are_too_long_are_refused_at_once() {
 fn a_file_that_is_no_job_says_what_one_begins_with() {
     for (text, said) in [
         ("[1, 2]", "is no job file; one begins with `version: 1`"),
-        ("version: 2\nprogram: a\n", "`2` is no version"),
+        ("version: 3\nprogram: a\n", "`3` is no version"),
+        ("version: 0\nprogram: a\n", "it reads versions 1 to 2"),
         ("version: 1\n", "`program` is missing"),
         ("program: a\n", "`version` is missing"),
         ("version: 1\nprogram: ''\n", "program: is empty"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The contents of a job file: the types behind docs/job-file.md, version 1.
+//! The contents of a job file: the types behind docs/job-file.md, version 2.
 //!
 //! Read by `file.rs`, checked by `check.rs`, written by `write.rs`. `weft run` takes from a job
 //! what its options did not say. The comments of the fields are also the texts of the JSON schema.
@@ -12,8 +12,10 @@ use crate::size::ShmSize;
 use crate::time::TimeLimit;
 use crate::whole::Whole;
 
-/// The version of the format that this is.
-pub const VERSION: u32 = 1;
+/// The newest version of the format; all older ones are read, too.
+pub const VERSION: u32 = 2;
+/// From this version on a mount may have `shared_writes`.
+pub const SHARED_WRITES_SINCE: u32 = 2;
 
 /// The most `retries`, here and for `weft run`.
 pub const RETRIES_MOST: u32 = 9;
@@ -24,8 +26,8 @@ pub const RETRIES_MOST: u32 = 9;
 #[serde(deny_unknown_fields)]
 // structure: allow struct-fields because each is a field of the file
 pub struct Job {
-    /// The version of the format, 1.
-    pub version: Whole<VERSION, VERSION>,
+    /// The version of the format, 1 or 2.
+    pub version: Whole<1, VERSION>,
     /// The name under which lists of jobs show it: 1 to 128 letters, digits, `.`, `-` and `_`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -107,6 +109,14 @@ impl Job {
             dependencies: Vec::new(),
         }
     }
+
+    /// Gives the file the least version that has all its fields, so that as many releases of Weft
+    /// as possible read it.
+    pub(crate) fn set_version(&mut self) {
+        let is_shared = self.mounts.iter().any(|mount| mount.shared_writes);
+        let newer = Whole::new(SHARED_WRITES_SINCE).filter(|_| is_shared);
+        self.version = newer.unwrap_or_else(Whole::least);
+    }
 }
 
 /// A bucket in the place of a folder.
@@ -121,6 +131,9 @@ pub struct Mount {
     /// Whether writing to it is refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_only: bool,
+    /// Whether several hosts may write one file of it at once (from version 2 on).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_writes: bool,
 }
 
 /// Tasks that differ only in their number, which begins at 0.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A mounted bucket as one word, as `--mount` takes it: `s3://bucket/prefix:/folder`. A `:ro` at
-//! the end makes it read-only.
+//! the end makes it read-only; with `:shared-writes` several hosts may write one file at once.
 //!
 //! Read by `weft run`, `weft exec` and `weft submit`; `sbatch` writes it. The rules for the
 //! bucket's name and the folder are those of job files (`check.rs`).
@@ -15,21 +15,29 @@ use crate::node::shortened;
 
 /// Behind a mount that refuses writing.
 const READ_ONLY: &str = ":ro";
+/// Behind a mount whose files several hosts may write at once.
+const SHARED_WRITES: &str = ":shared-writes";
 
 impl FromStr for Mount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (rest, read_only) = match text.strip_suffix(READ_ONLY) {
-            Some(rest) => (rest, true),
-            None => (text, false),
-        };
+        let (mut rest, mut read_only, mut shared_writes) = (text, false, false);
+        loop {
+            if let Some(less) = rest.strip_suffix(READ_ONLY) {
+                (rest, read_only) = (less, true);
+            } else if let Some(less) = rest.strip_suffix(SHARED_WRITES) {
+                (rest, shared_writes) = (less, true);
+            } else {
+                break;
+            }
+        }
         // A prefix may hold `:/`; a folder seldom does.
         let Some((source, target)) = rest.rsplit_once(":/").filter(|(left, _)| *left != "s3")
         else {
             return Err(format!(
                 "`{}` names no folder; write s3://BUCKET/PREFIX:/FOLDER, with :ro after it to \
-                 refuse writing",
+                 refuse writing, or :shared-writes to let several hosts write one file at once",
                 shortened(text)
             ));
         };
@@ -37,6 +45,7 @@ impl FromStr for Mount {
             source: source.to_owned(),
             target: format!("/{target}"),
             read_only,
+            shared_writes,
         };
         let checked = check_all(std::slice::from_ref(&mount));
         checked.map_err(|fault| fault.text().to_owned())?;
@@ -46,8 +55,15 @@ impl FromStr for Mount {
 
 impl fmt::Display for Mount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let end = if self.read_only { READ_ONLY } else { "" };
-        write!(f, "{}:{}{end}", self.source, self.target)
+        write!(f, "{}:{}", self.source, self.target)?;
+        let ends = [
+            (self.read_only, READ_ONLY),
+            (self.shared_writes, SHARED_WRITES),
+        ];
+        for (_, end) in ends.iter().filter(|(is_set, _)| *is_set) {
+            f.write_str(end)?;
+        }
+        Ok(())
     }
 }
 
@@ -65,14 +81,25 @@ mod tests {
 
     #[test]
     fn a_mount_is_one_word_and_read_back() {
-        for (text, source, target, read_only) in [
-            ("s3://data:/data", "s3://data", "/data", false),
-            ("s3://data/a:/b:/mnt/x:ro", "s3://data/a:/b", "/mnt/x", true),
-            ("s3://data/p/:/m", "s3://data/p/", "/m", false),
+        for (text, source, target, ends) in [
+            ("s3://data:/data", "s3://data", "/data", [false, false]),
+            (
+                "s3://data/a:/b:/mnt/x:ro",
+                "s3://data/a:/b",
+                "/mnt/x",
+                [true, false],
+            ),
+            ("s3://data/p/:/m", "s3://data/p/", "/m", [false, false]),
+            (
+                "s3://data:/m:shared-writes",
+                "s3://data",
+                "/m",
+                [false, true],
+            ),
         ] {
             let mount: Mount = text.parse().unwrap();
             assert_eq!((&*mount.source, &*mount.target), (source, target));
-            assert_eq!(mount.read_only, read_only);
+            assert_eq!([mount.read_only, mount.shared_writes], ends);
             assert_eq!(mount.to_string(), text);
         }
     }
@@ -86,6 +113,10 @@ mod tests {
             ("s3://DATA:/mnt", "is no bucket"),
             ("s3://data:/mnt/../etc", "absolute path"),
             ("s3://data:/", "absolute path"),
+            ("s3://data:/m:ro:shared-writes", "nobody writes"),
+            ("s3://data:/m:shared-writes:ro", "nobody writes"),
+            ("s3://data:shared-writes", "names no folder"),
+            ("s3://data", ":shared-writes to let several hosts"),
         ] {
             let refusal = text.parse::<Mount>().unwrap_err();
             assert!(refusal.contains(said), "{text}: {refusal}");

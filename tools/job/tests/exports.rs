@@ -86,6 +86,7 @@ fn mount_known_to_cluster(mount: &Mount) -> Mount {
         source: format!("s3://{path}"),
         target: format!("/mnt/{path}"),
         read_only: mount.read_only,
+        shared_writes: false,
     }
 }
 

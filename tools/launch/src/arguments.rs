@@ -58,7 +58,8 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub shm_size: Option<ShmSize>,
     /// Mount a bucket on each host while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
-    /// refuse writing. May be repeated
+    /// refuse writing, or :shared-writes to let several hosts write one file at once. May be
+    /// repeated
     #[arg(long = "mount", value_name = "MOUNT")]
     pub mounts: Vec<Mount>,
     /// Run in DIR; relative paths on this command line begin there, except those of --json and

@@ -47,7 +47,8 @@ struct ExecArguments {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     shm_size: Option<ShmSize>,
     /// Mount a bucket for the ranks of this host while they run: s3://BUCKET/PREFIX:/FOLDER; add
-    /// :ro to refuse writing. May be repeated
+    /// :ro to refuse writing, or :shared-writes to let several hosts write one file at once. May
+    /// be repeated
     #[arg(long = "mount", value_name = "MOUNT")]
     mounts: Vec<Mount>,
     /// The program and its arguments
@@ -154,6 +155,9 @@ fn prepare(arguments: &ExecArguments) -> Result<(Command, Option<Member>), Fault
         let nodes = (is_slurm && job_key::is_here())
             .then(|| Nodes::of_slurm(|name| std::env::var(name).ok()))
             .flatten();
+        if nodes.is_none() && standing.spread {
+            refuse_shared_writes(mounts)?;
+        }
         let member = member::join(mounts, size, place.launcher(), nodes)?;
         return Ok((command, Some(member)));
     }
@@ -161,6 +165,19 @@ fn prepare(arguments: &ExecArguments) -> Result<(Command, Option<Member>), Fault
         dev_shm::give(size, &place)?;
     }
     Ok((command, None))
+}
+
+/// On several hosts whose mounts do not know each other, the last one to write a file would win, or
+/// fail.
+fn refuse_shared_writes(mounts: &[Mount]) -> Result<(), Fault> {
+    match mounts.iter().find(|mount| mount.shared_writes) {
+        None => Ok(()),
+        Some(mount) => Err(Fault::Usage(format!(
+            "--mount {mount}: the mounts of these hosts do not know each other, so files cannot be \
+             shared for writing; start the job with weft run --hosts or, under Slurm, with srun \
+             and FI_WEFT_JOB_KEY, or remove :shared-writes"
+        ))),
+    }
 }
 
 /// Once in a job.

@@ -86,7 +86,8 @@ pub struct SubmitArguments {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     pub shm_size: Option<ShmSize>,
     /// Mount a bucket on each node while the job runs: s3://BUCKET/PREFIX:/FOLDER; add :ro to
-    /// refuse writing. May be repeated
+    /// refuse writing, or :shared-writes to let several nodes write one file at once. May be
+    /// repeated
     #[arg(long = "mount", value_name = "MOUNT")]
     pub mounts: Vec<Mount>,
     /// How the ranks are set up.

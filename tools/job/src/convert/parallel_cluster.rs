@@ -217,5 +217,6 @@ fn mount_of(access: &Object<'_>) -> Result<Mount, Fault> {
         source: format!("s3://{bucket}{between}{key}"),
         target: format!("/mnt/{bucket}{between}{key}"),
         read_only: !access.truth("EnableWriteAccess")?,
+        shared_writes: false,
     })
 }

@@ -55,6 +55,7 @@ pub(super) fn job_of(mut words: impl Iterator<Item = String>) -> Result<Job, Fau
     if job.program.is_empty() {
         return Err(Fault::new("no program follows weft run"));
     }
+    job.set_version();
     Ok(job)
 }
 
@@ -75,6 +76,9 @@ mod tests {
         );
         let job = job.unwrap();
         assert_eq!(job.mounts[0].to_string(), "s3://data/a:/b:ro");
+        assert_eq!(job.version.get(), 1);
+        let shared = read("--mount s3://data/a:/b:shared-writes a").unwrap();
+        assert!(shared.mounts[0].shared_writes && shared.version.get() == 2);
         assert_eq!((job.program.as_str(), job.arguments.len()), ("-x", 2));
         assert_eq!(job.ranks.map(Whole::get), Some(4));
         assert_eq!(job.ranks_per_node.map(Whole::get), Some(2));

@@ -84,12 +84,13 @@ fn environment() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 fn mounts() -> impl Strategy<Value = Vec<Mount>> {
-    let mount = ("[a-z][a-z0-9.-]{1,20}[a-z0-9]", text(), any::<bool>());
+    let mount = ("[a-z][a-z0-9.-]{1,20}[a-z0-9]", text(), 0..3_u8);
     vec(mount, 0..3).prop_map(|list| {
-        let one = |(index, (bucket, prefix, read_only)): (usize, (String, String, bool))| Mount {
+        let one = |(index, (bucket, prefix, kind)): (usize, (String, String, u8))| Mount {
             source: format!("s3://{bucket}/{prefix}"),
             target: format!("/mnt/{index}"),
-            read_only,
+            read_only: kind == 1,
+            shared_writes: kind == 2,
         };
         list.into_iter().enumerate().map(one).collect()
     })
@@ -151,7 +152,9 @@ prop_compose! {
         dependencies in dependencies(),
     ) -> Job {
         let array = size.map(|size| Array { size, at_once: Some(size) });
+        let is_shared = mounts.iter().any(|mount| mount.shared_writes);
         Job {
+            version: Whole::new(1 + u32::from(is_shared)).unwrap(),
             ranks_per_node, hosts, shm_size, mounts, time_limit, retries, array, dependencies,
             ..words
         }

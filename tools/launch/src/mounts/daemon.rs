@@ -62,6 +62,10 @@ impl Daemon {
         }
         if let Some(nodes) = nodes {
             command.args(nodes.options(number));
+            // On one host all programs use one mount, and share its files as they are.
+            if mount.shared_writes {
+                command.arg("--shared-writes");
+            }
         }
         // What ranks preload is none of its business.
         command.env_remove("LD_PRELOAD");

@@ -38,6 +38,7 @@ impl Trial {
             source: source.to_owned(),
             target: as_text(&folder)?.to_owned(),
             read_only: true,
+            shared_writes: false,
         };
         check_all(std::slice::from_ref(&mount))
             .map_err(|why| Fault::Limit(why.text().to_owned()))?;
