@@ -165,7 +165,7 @@ pub fn answer(runtime: &Handle, files: Arc<SharedFiles>, mut asked: UnboundedRec
         while let Some(asked) = asked.recv().await {
             let files = Arc::clone(&files);
             handle.spawn(async move {
-                let answer = answers::answer(&files, asked.question.clone()).await;
+                let answer = answers::answer(&files, asked.node, asked.question.clone()).await;
                 asked.answer(answer);
             });
         }

@@ -132,6 +132,7 @@ pub fn errno(call: &str, fault: &Fault) -> Errno {
         Reason::Unsupported => Errno::ENOTSUP,
         Reason::NoAttribute => Errno::ENODATA,
         Reason::TooMuch => Errno::E2BIG,
+        Reason::TooManyOpen => Errno::ENFILE,
         Reason::Taken => Errno::EAGAIN,
         Reason::Deadlock => Errno::EDEADLK,
         Reason::Interrupted => Errno::EINTR,

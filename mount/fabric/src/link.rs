@@ -47,7 +47,8 @@ impl std::error::Error for Silence {}
 pub struct Asked {
     /// The bytes of the question.
     pub question: Bytes,
-    pub(crate) node: usize,
+    /// Who asks: the question came from this node's address.
+    pub node: usize,
     pub(crate) tag: u64,
     pub(crate) link: Link,
 }

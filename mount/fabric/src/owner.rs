@@ -82,6 +82,8 @@ struct Owner {
     commands: Receiver<Command>,
     bell: UnixStream,
     tell: fn(&str),
+    /// Questions that did not come from the node that they name.
+    strangers: u64,
 }
 
 /// Opens the endpoint on a thread of its own; it ends at [`Command::End`].
@@ -175,6 +177,7 @@ impl Owner {
             commands,
             bell,
             tell: settings.tell,
+            strangers: 0,
         };
         for _ in 0..POSTED_QUESTIONS {
             owner.post_question();
@@ -401,7 +404,7 @@ impl Owner {
                 let bytes = buffers::read(&buffer, entry.length_bytes);
                 self.questions.give_back(buffer);
                 self.post_question();
-                self.hand_on(bytes);
+                self.hand_on(entry.source, bytes);
             }
             Some(Under::Answer(buffer, reply)) => {
                 if let Some(reply) = reply {
@@ -422,8 +425,9 @@ impl Owner {
         }
     }
 
-    /// A question that is too short, or from nobody, is left: who holds the key does not send it.
-    fn hand_on(&self, mut bytes: Bytes) {
+    /// A question that is too short, or names another node than the one at whose address its sender
+    /// is, is left: no mount of this job sends it.
+    fn hand_on(&mut self, source: FiAddr, mut bytes: Bytes) {
         if bytes.len() < HEAD_BYTES {
             return;
         }
@@ -435,6 +439,10 @@ impl Owner {
         else {
             return;
         };
+        if source == FiAddr::UNSPEC || self.nodes.names[node] != source {
+            self.note_stranger(node);
+            return;
+        }
         // The mount may be ending.
         let _ = self.asked.send(Asked {
             question,
@@ -442,6 +450,18 @@ impl Owner {
             tag: word(8),
             link: self.link.clone(),
         });
+    }
+
+    /// Said at the first one, and then ever more seldom.
+    fn note_stranger(&mut self, node: usize) {
+        self.strangers += 1;
+        if self.strangers.is_power_of_two() {
+            (self.tell)(&format!(
+                "a question in the name of node {node} did not come from {}; it is not answered \
+                 ({} so far). Give all mounts of the job the same --job-nodes",
+                self.nodes.addresses[node], self.strangers
+            ));
+        }
     }
 
     fn fail(&mut self, context: usize, error: Error) {

@@ -5,7 +5,7 @@
 mod own_address;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -94,6 +94,32 @@ async fn node_that_ended_is_silent_soon_and_answers_when_it_is_back() {
     while one.ask(1, Bytes::from_static(&[0])).await.is_err() {
         assert!(began.elapsed() < Duration::from_secs(100), "it is back");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn question_in_the_name_of_another_node_is_dropped_and_told() {
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let nodes = nodes(3);
+    let mut careful = settings(&nodes, 1, KEY);
+    careful.tell = |line| TOLD.lock().unwrap().push(line.to_owned());
+    let (_asked, mut asked) = Fabric::open(careful).unwrap();
+    // It has the key, and takes itself for node 0 at the address of node 2.
+    let list = [nodes[2], nodes[1]];
+    let stranger = node(&list, 0, KEY);
+    let question = Bytes::from_static(&[1]);
+    let silent = stranger.ask_soon(1, question.clone(), Duration::from_secs(3));
+    assert!(silent.await.is_err(), "nobody answers it");
+    assert!(asked.try_recv().is_err(), "and nobody is told the question");
+    drop(stranger);
+    let said = TOLD.lock().unwrap().join("; ");
+    assert!(said.contains("in the name of node 0"), "{said}");
+    assert!(said.contains(&nodes[0].to_string()), "{said}");
+    let honest = node(&nodes, 0, KEY);
+    let answer = tokio::spawn(async move { honest.ask(1, question).await });
+    let asked = asked.recv().await.unwrap();
+    assert_eq!(asked.node, 0);
+    asked.answer([Bytes::from_static(&[2]), Bytes::new()]);
+    assert_eq!(answer.await.unwrap().unwrap()[..], [2]);
 }
 
 #[tokio::test]

@@ -100,11 +100,11 @@ impl BucketFiles {
         self
     }
 
-    /// The answer to what another mount of the job asks, in two parts.
-    pub async fn answer(&self, question: Bytes) -> [Bytes; 2] {
+    /// The answer to what the mount of another node of the job asks, in two parts.
+    pub async fn answer(&self, node: usize, question: Bytes) -> [Bytes; 2] {
         if let Some(about) = messages::read(question.clone()) {
             return match &self.lock_calls {
-                Some(calls) => calls.locks().answer(about).await,
+                Some(calls) => calls.locks().answer(node, about).await,
                 None => refusal(ELSE, "this mount keeps no locks"),
             };
         }

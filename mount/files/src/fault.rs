@@ -42,6 +42,8 @@ pub enum Reason {
     NoAttribute,
     /// E2BIG: of an extended attribute.
     TooMuch,
+    /// ENFILE: this node has as many files open at their owner as that permits.
+    TooManyOpen,
     /// EAGAIN: somebody else holds a lock.
     Taken,
     /// EDEADLK: of a lock.

@@ -19,9 +19,9 @@ use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::fault::{Fault, Reason};
-use crate::job::{FOLLOWS, Neighbours};
-use crate::locks::keeper::{Grant, Keeper};
-use crate::locks::messages::{About, Notice, Reply, Request, Session, Wish};
+use crate::job::{ELSE, FOLLOWS, Neighbours, refusal};
+use crate::locks::keeper::{Grant, Keeper, Limits};
+use crate::locks::messages::{About, Many, Notice, Reply, Request, Session, Wish};
 use crate::locks::seat::{Asked, Place, Seat};
 use crate::locks::table::{Holder, Lock, Span};
 use crate::owners;
@@ -61,7 +61,7 @@ impl Locks {
         let own = neighbours.own();
         let locks = Arc::new(Self {
             seat: Seat::new(own, lease),
-            keeper: Keeper::new(own as u64, lease),
+            keeper: Keeper::new(own as u64, lease, Limits::default()),
             turns: Turns::default(),
             neighbours,
             runtime,
@@ -151,6 +151,7 @@ impl Locks {
         let place = &using.place;
         match self.ask(place, Wish::Take, asked.lock).await {
             Some((_, Reply::Taken(_))) => Err(Reason::Taken.into()),
+            Some((_, Reply::Full(what))) => Err(too_many(place, what)),
             Some((session, Reply::Done)) if self.seat.holds(place.keeper, session, asked) => Ok(()),
             _ => Err(no_locks(place)),
         }
@@ -159,7 +160,8 @@ impl Locks {
     /// Gives up a range. Nothing is asked where the holder has nothing.
     ///
     /// # Errors
-    /// `NoLocks` where the node that keeps the locks does not answer; then they are lost.
+    /// `NoLocks` where the node that keeps the locks does not answer; then they are lost. Also
+    /// where the rest of a lock would be one range too many; then it is still held.
     pub async fn release(
         self: &Arc<Self>,
         ino: u64,
@@ -191,6 +193,9 @@ impl Locks {
             process: 0,
         };
         let released = self.ask(&using.place, Wish::Release, lock).await;
+        if let Some((_, Reply::Full(what))) = released {
+            return Err(too_many(&using.place, what));
+        }
         self.seat.released(ino, holder, span);
         match released {
             Some((_, Reply::Done)) => Ok(()),
@@ -198,12 +203,16 @@ impl Locks {
         }
     }
 
-    /// The answer to what another node says about locks.
-    pub async fn answer(self: &Arc<Self>, about: About) -> [Bytes; 2] {
+    /// The answer to what another node says about locks. Who speaks in the name of a third one is
+    /// refused.
+    pub async fn answer(self: &Arc<Self>, node: usize, about: About) -> [Bytes; 2] {
+        if about.node().is_some_and(|named| named != node as u64) {
+            return refusal(ELSE, "the question names another node than the one that asks");
+        }
         match about {
             About::Request(request) => self.serve(&request).await.write(),
             About::Notice(Notice::Granted { session, ticket }) => {
-                let hears = u8::from(self.seat.granted(session, ticket));
+                let hears = u8::from(self.seat.granted(node, session, ticket));
                 [Bytes::from_static(&[FOLLOWS]), Bytes::from(vec![hears])]
             }
             About::Notice(Notice::Begun { keeper }) => {
@@ -405,6 +414,16 @@ impl Wanted {
     }
 }
 
+/// What a keeper keeps for one node, and no more of it.
+fn too_many(place: &Place, what: Many) -> Fault {
+    let text = format!(
+        "node {} of the job, which keeps the locks of `{}`, keeps {what} for this node, which is \
+         the limit; give up some locks, or lock larger ranges",
+        place.keeper, place.key
+    );
+    Fault::because(Reason::NoLocks, text)
+}
+
 fn no_locks(place: &Place) -> Fault {
     let text = format!(
         "node {} of the job, which keeps the locks of `{}`, does not answer",
@@ -422,7 +441,7 @@ async fn hears(locks: &Locks, grant: Grant) -> Option<bool> {
     } = grant;
     let node = node as usize;
     if node == locks.neighbours.own() {
-        return Some(locks.seat.granted(session, ticket));
+        return Some(locks.seat.granted(node, session, ticket));
     }
     if node >= locks.neighbours.node_count() {
         return Some(false);

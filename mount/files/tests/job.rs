@@ -53,7 +53,7 @@ impl Neighbours for Seen {
         if refused.is_ok() || is_dead() {
             return Err("nobody listens".into());
         }
-        let answer = files.answer(question).await;
+        let answer = files.answer(self.own, question).await;
         // It may have died meanwhile.
         if is_dead() {
             return Err("dead".into());
@@ -194,7 +194,7 @@ fn questions_for_more_than_an_extent_or_of_another_version_are_refused() {
     ] {
         let answer = world
             .runtime
-            .block_on(files.answer(question(version, places)));
+            .block_on(files.answer(1, question(version, places)));
         assert_eq!(answer[0][..], [2], "{version} {places:?}");
     }
     assert_eq!(world.gets(), (0, 0), "nothing was fetched for them");

@@ -9,8 +9,28 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::locks::messages::{Reply, Request, Session, Wish};
-use crate::locks::table::{Table, Ticket, Waiting};
+use crate::locks::messages::{Many, Reply, Request, Session, Wish};
+use crate::locks::table::{Count, Table, Ticket, Waiting};
+
+/// What is kept for one node at most, over all files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Ranges that are locked, as they are after merging. A lock that splits others, and those that
+    /// waited, may pass the limit by two each.
+    pub ranges: u32,
+    /// Programs that wait.
+    pub waiting: u32,
+}
+
+impl Default for Limits {
+    /// Specified (4.7).
+    fn default() -> Self {
+        Self {
+            ranges: 16_384,
+            waiting: 1024,
+        }
+    }
+}
 
 /// Somebody who waited has a lock now, and must hear of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +58,8 @@ struct Met {
 struct State {
     tables: HashMap<String, Table>,
     nodes: HashMap<u64, Met>,
+    /// Of all tables together.
+    counts: HashMap<u64, Count>,
 }
 
 /// All tables of this node.
@@ -45,15 +67,17 @@ struct State {
 pub struct Keeper {
     own: u64,
     lease: Duration,
+    limits: Limits,
     state: Mutex<State>,
 }
 
 impl Keeper {
     /// On the node `own`. Other nodes lose their locks if they are not heard of for `lease`.
-    pub fn new(own: u64, lease: Duration) -> Self {
+    pub fn new(own: u64, lease: Duration, limits: Limits) -> Self {
         Self {
             own,
             lease,
+            limits,
             state: Mutex::default(),
         }
     }
@@ -72,10 +96,15 @@ impl Keeper {
         if request.wish == Wish::Renew {
             return (Reply::Done, grants);
         }
-        let table = state.tables.entry(request.key.clone()).or_default();
-        let (reply, served) = serve(table, request);
-        if table.is_empty() {
-            state.tables.remove(&request.key);
+        if let Some(what) = state.is_full(request, self.limits) {
+            return (Reply::Full(what), grants);
+        }
+        let mut table = state.tables.remove(&request.key).unwrap_or_default();
+        let before = table.count();
+        let (reply, served) = serve(&mut table, request);
+        state.recount(&before, &table.count());
+        if !table.is_empty() {
+            state.tables.insert(request.key.clone(), table);
         }
         grants.extend(state.grants(served));
         (reply, grants)
@@ -159,7 +188,45 @@ impl State {
         let tables = self.tables.values_mut();
         let served = tables.flat_map(|table| table.drop_node(node)).collect();
         self.tables.retain(|_, table| !table.is_empty());
+        self.counts.clear();
+        let counts: Vec<_> = self.tables.values().map(Table::count).collect();
+        for after in &counts {
+            self.recount(&HashMap::new(), after);
+        }
         self.grants(served)
+    }
+
+    /// Of what a node has too much already for what it asks. Who gives up has less, unless a range
+    /// falls into two.
+    fn is_full(&self, request: &Request, limits: Limits) -> Option<Many> {
+        let count = self.counts.get(&request.session.node)?;
+        let has_all_ranges = count.ranges >= limits.ranges as usize;
+        let Limits { ranges, waiting } = limits;
+        match request.wish {
+            Wish::Take | Wish::Wait if has_all_ranges => Some(Many::Ranges(ranges)),
+            Wish::Wait if count.waiting >= waiting as usize => Some(Many::Waiting(waiting)),
+            Wish::Release if has_all_ranges => {
+                let table = self.tables.get(&request.key)?;
+                let splits = table.is_within(request.lock.holder, request.lock.span);
+                splits.then_some(Many::Ranges(ranges))
+            }
+            _ => None,
+        }
+    }
+
+    /// What one table has of each node changed.
+    fn recount(&mut self, before: &HashMap<u64, Count>, after: &HashMap<u64, Count>) {
+        for (node, had) in before {
+            let count = self.counts.entry(*node).or_default();
+            count.ranges -= had.ranges;
+            count.waiting -= had.waiting;
+        }
+        for (node, has) in after {
+            let count = self.counts.entry(*node).or_default();
+            count.ranges += has.ranges;
+            count.waiting += has.waiting;
+        }
+        self.counts.retain(|_, count| *count != Count::default());
     }
 
     fn grants(&self, served: Vec<Ticket>) -> Vec<Grant> {

@@ -2,6 +2,8 @@
 //! What the mounts of a job say to each other about locks, as bytes: docs/job-cache.md, clause 4.
 //! [`crate::locks::seat`] asks, [`crate::locks::keeper`] answers.
 
+use std::fmt;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::job::FOLLOWS;
@@ -80,6 +82,26 @@ pub enum Reply {
     Over,
     /// Who should wait no more has the lock.
     Granted,
+    /// The keeper keeps so many already for this node.
+    Full(Many),
+}
+
+/// Of what a keeper keeps a limited number for each node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Many {
+    /// Locks: the ranges that are left after merging, of all files.
+    Ranges(u32),
+    /// Programs that wait.
+    Waiting(u32),
+}
+
+impl fmt::Display for Many {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ranges(limit) => write!(f, "{limit} locked ranges"),
+            Self::Waiting(limit) => write!(f, "{limit} waiting programs"),
+        }
+    }
 }
 
 /// A notice of a keeper.
@@ -106,6 +128,17 @@ pub enum About {
     Request(Request),
     /// From a keeper.
     Notice(Notice),
+}
+
+impl About {
+    /// The node in whose name it is said, where the words say so.
+    pub fn node(&self) -> Option<u64> {
+        match self {
+            Self::Request(request) => Some(request.session.node),
+            Self::Notice(Notice::Begun { keeper }) => Some(*keeper),
+            Self::Notice(Notice::Granted { .. }) => None,
+        }
+    }
 }
 
 impl Request {
@@ -160,6 +193,14 @@ impl Reply {
             Self::Deadlock => to.put_u8(3),
             Self::Over => to.put_u8(4),
             Self::Granted => to.put_u8(5),
+            Self::Full(Many::Ranges(limit)) => {
+                to.put_u8(6);
+                to.put_u32_le(limit);
+            }
+            Self::Full(Many::Waiting(limit)) => {
+                to.put_u8(7);
+                to.put_u32_le(limit);
+            }
         }
         [Bytes::from_static(&[FOLLOWS]), to.freeze()]
     }
@@ -176,6 +217,8 @@ impl Reply {
             3 => Self::Deadlock,
             4 => Self::Over,
             5 => Self::Granted,
+            6 => Self::Full(Many::Ranges(from.try_get_u32_le().ok()?)),
+            7 => Self::Full(Many::Waiting(from.try_get_u32_le().ok()?)),
             _ => return None,
         })
     }
@@ -307,6 +350,8 @@ mod tests {
             Reply::Deadlock,
             Reply::Over,
             Reply::Granted,
+            Reply::Full(Many::Ranges(9)),
+            Reply::Full(Many::Waiting(1 << 20)),
         ];
         for reply in replies {
             assert_eq!(Reply::read(reply.write().concat().into()), Some(reply));

@@ -239,14 +239,13 @@ impl Seat {
         self.state().waiting.remove(&ticket);
     }
 
-    /// A keeper says that somebody who waited has the lock. False where nobody waits: the keeper
-    /// then takes all locks of the session, so it is over here, too.
-    pub fn granted(&self, session: u64, ticket: u64) -> bool {
+    /// A keeper says that somebody who waited has the lock. False where nobody waits there: the
+    /// keeper then takes all locks of the session, so it is over here, too.
+    pub fn granted(&self, keeper: usize, session: u64, ticket: u64) -> bool {
         let mut state = self.state();
-        let hears = state.granted(session, ticket);
-        let ended = state.sessions.iter();
-        let ended = ended.filter(|(_, open)| !hears && open.number == session);
-        if let Some(keeper) = ended.map(|(keeper, _)| *keeper).next() {
+        let hears = state.granted(keeper, session, ticket);
+        let open = state.sessions.get(&keeper);
+        if !hears && open.is_some_and(|open| open.number == session) {
             state.end_session(keeper);
         }
         hears
@@ -357,11 +356,14 @@ impl State {
         open.is_some_and(is_this) && !self.is_past(keeper, Instant::now())
     }
 
-    fn granted(&mut self, session: u64, ticket: u64) -> bool {
+    fn granted(&mut self, keeper: usize, session: u64, ticket: u64) -> bool {
+        let expected = self.waiting.get(&ticket);
+        if expected.is_none_or(|expected| expected.keeper != keeper) {
+            return false;
+        }
         let Some(expected) = self.waiting.remove(&ticket) else {
             return false;
         };
-        let keeper = expected.keeper;
         let granted = if expected.session != session || !self.lasts(keeper, session) {
             Granted::Over
         } else if expected.is_disturbed {

@@ -6,6 +6,8 @@
 //! they came: one that could be served at once may overtake a waiter, but only [`OVERTAKINGS`] of
 //! them, so that readers do not starve a writer.
 
+use std::collections::HashMap;
+
 /// Chosen: so many pass a waiter that they do not conflict with now.
 const OVERTAKINGS: u32 = 16;
 
@@ -67,6 +69,15 @@ struct Waiter {
     overtaken: u32,
 }
 
+/// Of one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Locks that are held.
+    pub ranges: usize,
+    /// Programs that wait.
+    pub waiting: usize,
+}
+
 /// The locks of one file.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
@@ -120,6 +131,24 @@ impl Table {
     /// What is held, in no order.
     pub fn held(&self) -> &[Lock] {
         &self.held
+    }
+
+    /// How many ranges each node holds, and how many of its programs wait.
+    pub fn count(&self) -> HashMap<u64, Count> {
+        let mut counts: HashMap<u64, Count> = HashMap::new();
+        for held in &self.held {
+            counts.entry(held.holder.node).or_default().ranges += 1;
+        }
+        for waiter in &self.waiters {
+            counts.entry(waiter.ticket.node).or_default().waiting += 1;
+        }
+        counts
+    }
+
+    /// Whether a holder has a lock on both sides of a range, and would have one more without it.
+    pub fn is_within(&self, holder: Holder, span: Span) -> bool {
+        let mut own = self.held.iter().filter(|held| held.holder == holder);
+        own.any(|held| held.span.first < span.first && span.last < held.span.last)
     }
 
     /// Whether a holder has any lock.

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::fault::{Fault, Reason};
 use crate::locks::messages::{Reply, Session, Wish};
 use crate::locks::seat::{Asked, Granted, Place};
-use crate::locks::{Locks, Wanted, no_locks};
+use crate::locks::{Locks, Wanted, no_locks, too_many};
 
 /// One who waits.
 struct Waiter {
@@ -97,6 +97,7 @@ async fn begin_to_wait(
         })),
         Some(Reply::Done) if locks.seat.holds(keeper, session.number, asked) => Ok(None),
         Some(Reply::Deadlock) => Err(Reason::Deadlock.into()),
+        Some(Reply::Full(what)) => Err(too_many(place, what)),
         _ => Err(no_locks(place)),
     }
 }

@@ -30,15 +30,22 @@ const NEW: Duration = Duration::from_secs(30);
 /// Chosen: between two looks at what other nodes have open, at the end of the mount.
 const END_PAUSE: Duration = Duration::from_millis(20);
 
-/// The answer to what another mount of the job asks, in two parts.
-pub async fn answer(shared: &Arc<SharedFiles>, question: Bytes) -> [Bytes; 2] {
+/// The answer to what the mount of another node of the job asks, in two parts.
+pub async fn answer(shared: &Arc<SharedFiles>, node: usize, question: Bytes) -> [Bytes; 2] {
     if shared.others.job.is_none() || !messages::is_shared(&question) {
-        return shared.files.answer(question).await;
+        return shared.files.answer(node, question).await;
     }
     let answered = match Ask::read(question) {
         None => return refusal(ELSE, "the question is not understood"),
-        Some(Ask::Name { node, what, key }) => by_name(shared, node, what, &key).await,
-        Some(Ask::Read { file, offset, size }) => match shared.owned.get(file) {
+        Some(Ask::Name {
+            node: named,
+            what,
+            key,
+        }) => match checked_node(shared, node, named) {
+            Ok(()) => by_name(shared, node, what, &key).await,
+            Err(fault) => Err(fault),
+        },
+        Some(Ask::Read { file, offset, size }) => match shared.owned.get(node, file) {
             Ok(file) => {
                 let read = shared.files.open_files.read(file.handle, offset, size);
                 read.await
@@ -46,7 +53,7 @@ pub async fn answer(shared: &Arc<SharedFiles>, question: Bytes) -> [Bytes; 2] {
             Err(fault) => Err(fault),
         },
         Some(Ask::Held { session, numbers }) => Ok(not_held(shared, session, &numbers)),
-        Some(ask) => match on_file(shared, ask).await {
+        Some(ask) => match on_file(shared, node, ask).await {
             Ok(Some(answer)) => return [answer, Bytes::new()],
             Ok(None) => return [Bytes::from_static(&[NOT_YET]), Bytes::new()],
             Err(fault) => Err(fault),
@@ -59,12 +66,16 @@ pub async fn answer(shared: &Arc<SharedFiles>, question: Bytes) -> [Bytes; 2] {
 }
 
 /// Writes and calls, whose answer may come later; nothing where it does.
-async fn on_file(shared: &Arc<SharedFiles>, ask: Ask) -> Result<Option<Bytes>, Fault> {
+async fn on_file(
+    shared: &Arc<SharedFiles>,
+    node: usize,
+    ask: Ask,
+) -> Result<Option<Bytes>, Fault> {
     let (at, number) = match &ask {
         Ask::Write { file, number, .. } | Ask::Call { file, number, .. } => (*file, *number),
         _ => return Err(Reason::Invalid.into()),
     };
-    let file = shared.owned.get(at)?;
+    let file = shared.owned.get(node, at)?;
     if let Ask::Write { offset, data, .. } = &ask {
         let offset = offset.unwrap_or_default();
         match shared.write_now(file.handle, offset, data) {
@@ -163,7 +174,7 @@ fn seen(shared: &SharedFiles, ino: u64) -> Option<Seen> {
 
 async fn by_name(
     shared: &Arc<SharedFiles>,
-    node: u64,
+    node: usize,
     what: ByName,
     key: &str,
 ) -> Result<Bytes, Fault> {
@@ -188,7 +199,8 @@ async fn by_name(
             Ok(Bytes::new())
         }
         ByName::Open { mode, creates } => {
-            let node = checked_node(shared, node)?;
+            // What arrives at the same time may pass the limit by as many as a node asks at once.
+            shared.owned.check_room(node)?;
             let parent = parent(shared, folders)?;
             let new = Name { parent, name };
             let (ino, opened) = open(shared, new, mode, creates).await?;
@@ -204,14 +216,17 @@ async fn by_name(
     }
 }
 
-/// The number of a node, which a message claims.
-fn checked_node(shared: &SharedFiles, node: u64) -> Result<usize, Fault> {
+/// Whether the node that asks is the one that the message names.
+fn checked_node(shared: &SharedFiles, node: usize, named: u64) -> Result<(), Fault> {
+    if named == node as u64 {
+        return Ok(());
+    }
     let count = shared.others.job.as_ref().map_or(0, |job| job.node_count());
-    let checked = usize::try_from(node).ok().filter(|node| *node < count);
-    checked.ok_or_else(|| {
-        let text = format!("there is no node {node} in this job; it has {count}, from 0 on");
-        Fault::because(Reason::Invalid, text)
-    })
+    let text = format!(
+        "node {node} of the job asks in the name of node {named}; the job has {count} nodes, from \
+         0 on"
+    );
+    Err(Fault::because(Reason::Invalid, text))
 }
 
 /// Opens a file for another node: its node here, and its handle.

@@ -29,7 +29,7 @@ pub const NOT_YET: u8 = 3;
 pub const REFUSED: u8 = 4;
 
 /// Specified (5.4): the places of reasons are their numbers.
-const REASONS: [Reason; 18] = [
+const REASONS: [Reason; 19] = [
     Reason::Broken,
     Reason::NotFound,
     Reason::Denied,
@@ -48,6 +48,7 @@ const REASONS: [Reason; 18] = [
     Reason::Unsupported,
     Reason::NoAttribute,
     Reason::TooMuch,
+    Reason::TooManyOpen,
 ];
 
 /// An open file at its owner.

@@ -13,6 +13,8 @@ use weft_store::ObjectInfo;
 use crate::fault::{Fault, Reason};
 use crate::shared::messages::FileAt;
 
+/// Specified (5.2): files that one node may have open here.
+pub const OPEN_OF_A_NODE: usize = 65_536;
 /// Chosen: published files that are remembered; more than are closed in the time that matters.
 const PUBLISHED: usize = 10_000;
 
@@ -50,6 +52,8 @@ struct Writer {
 struct Table {
     last: u64,
     files: HashMap<u64, Arc<OwnedFile>>,
+    /// How many of those each node has.
+    counts: HashMap<usize, usize>,
     /// Of this node's programs and of others', by handle.
     writers: HashMap<u64, Writer>,
     published: HashMap<String, (Instant, ObjectInfo)>,
@@ -58,7 +62,18 @@ struct Table {
 /// All of a node.
 pub struct OwnedFiles {
     session: u64,
+    open_limit: usize,
     table: Mutex<Table>,
+}
+
+impl Table {
+    fn remove(&mut self, number: u64) -> Option<Arc<OwnedFile>> {
+        let file = self.files.remove(&number)?;
+        if let Some(count) = self.counts.get_mut(&file.node) {
+            *count -= 1;
+        }
+        Some(file)
+    }
 }
 
 impl OwnedFile {
@@ -109,10 +124,11 @@ impl OwnedFile {
 }
 
 impl OwnedFiles {
-    /// None yet.
-    pub fn new() -> Self {
+    /// None yet; each node may have `open_limit` of them open.
+    pub fn new(open_limit: usize) -> Self {
         Self {
             session: fastrand::u64(..),
+            open_limit,
             table: Mutex::default(),
         }
     }
@@ -121,11 +137,29 @@ impl OwnedFiles {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a node may open one more.
+    ///
+    /// # Errors
+    /// `TooManyOpen`.
+    pub fn check_room(&self, node: usize) -> Result<(), Fault> {
+        let count = self.table().counts.get(&node).copied().unwrap_or_default();
+        if count < self.open_limit {
+            return Ok(());
+        }
+        let text = format!(
+            "node {node} has {count} files of this node's open for writing, and {} is the limit; \
+             close some",
+            self.open_limit
+        );
+        Err(Fault::because(Reason::TooManyOpen, text))
+    }
+
     /// Another node has one more.
     pub fn add(&self, file: OwnedFile) -> FileAt {
         let mut table = self.table();
         table.last += 1;
         let number = table.last;
+        *table.counts.entry(file.node).or_default() += 1;
         table.files.insert(number, Arc::new(file));
         FileAt {
             session: self.session,
@@ -136,11 +170,12 @@ impl OwnedFiles {
     /// The file that a node means.
     ///
     /// # Errors
-    /// `Stale` where it was open in an earlier mount, or was closed because its node did not
-    /// answer.
-    pub fn get(&self, at: FileAt) -> Result<Arc<OwnedFile>, Fault> {
+    /// `Stale` where it was open in an earlier mount, was closed because its node did not answer,
+    /// or is another node's.
+    pub fn get(&self, node: usize, at: FileAt) -> Result<Arc<OwnedFile>, Fault> {
         let file = self.table().files.get(&at.number).cloned();
-        file.filter(|_| at.session == self.session).ok_or_else(|| {
+        let is_meant = |file: &Arc<OwnedFile>| at.session == self.session && file.node == node;
+        file.filter(is_meant).ok_or_else(|| {
             let text = "the mount that had the file for all who write it began anew, or did not \
                         hear of this node for a while and closed the file";
             Fault::because(Reason::Stale, text)
@@ -152,7 +187,7 @@ impl OwnedFiles {
         let mut table = self.table();
         let file = table.files.get(&at.number);
         if file.is_some_and(|file| file.state().is_closed) {
-            table.files.remove(&at.number);
+            table.remove(at.number);
         }
     }
 
@@ -167,9 +202,7 @@ impl OwnedFiles {
             |(number, file): &(&u64, &Arc<OwnedFile>)| file.node == node && which(**number, file);
         let dropped = table.files.iter().filter(is_dropped);
         let numbers: Vec<u64> = dropped.map(|(number, _)| *number).collect();
-        let files = numbers
-            .iter()
-            .filter_map(|number| table.files.remove(number));
+        let files = numbers.iter().filter_map(|number| table.remove(*number));
         files.collect()
     }
 

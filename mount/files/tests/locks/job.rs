@@ -55,7 +55,7 @@ impl Neighbours for Seen {
             nodes.get(node).cloned().ok_or("not there yet")?
         };
         self.net.pass().await;
-        let answer = locks.answer(about).await.concat().into();
+        let answer = locks.answer(self.own, about).await.concat().into();
         self.net.pass().await;
         Ok(answer)
     }
