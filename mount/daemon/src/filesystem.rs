@@ -20,9 +20,9 @@ use fuser::{
 };
 use tokio::runtime::Handle;
 use weft_files::locks::table::Span;
-use weft_files::shared::shared_names;
+use weft_files::shared::{shared_copies, shared_names};
 use weft_files::{
-    Change, Given, Kind, Place, SharedFiles, SharedOpened, Special, Written, copy_range, send_ready,
+    Change, Given, Kind, Place, SharedFiles, SharedOpened, Special, Written, send_ready,
 };
 
 use crate::folder_listing::{read_entries, read_names};
@@ -580,7 +580,7 @@ impl Filesystem for BucketFilesystem {
                 offset,
             };
             let (from, to) = (place(from, from_offset), place(to, to_offset));
-            match copy_range(&shared.files.open_files, from, to, length).await {
+            match shared_copies::copy_range(&shared, from, to, length).await {
                 Ok(copied) => reply.written(copied as u32),
                 Err(fault) => reply.error(errno("copy_file_range", &fault)),
             }

@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 use weft_files::locks::{LEASE, Locks};
 use weft_files::shared::answers;
+use weft_files::shared::owned_files::OPEN_OF_A_NODE;
 use weft_files::staging::recovery::recover;
 use weft_files::staging::stage::{Session as SessionMark, Stage};
 use weft_files::staging::ways::Ways;
@@ -153,7 +154,7 @@ fn files(
     if !options.access.read_only {
         files.finish_renames(Times::default());
     }
-    let shared = SharedFiles::new(files, sharing);
+    let shared = SharedFiles::new(files, sharing, OPEN_OF_A_NODE);
     if let Some((_, asked)) = joined {
         answers::watch(&shared);
         joining::answer(runtime.handle(), Arc::clone(&shared), asked);

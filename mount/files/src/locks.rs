@@ -207,7 +207,10 @@ impl Locks {
     /// refused.
     pub async fn answer(self: &Arc<Self>, node: usize, about: About) -> [Bytes; 2] {
         if about.node().is_some_and(|named| named != node as u64) {
-            return refusal(ELSE, "the question names another node than the one that asks");
+            return refusal(
+                ELSE,
+                "the question names another node than the one that asks",
+            );
         }
         match about {
             About::Request(request) => self.serve(&request).await.write(),

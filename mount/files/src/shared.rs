@@ -5,6 +5,7 @@
 //!
 //! - [`shared_files`]: the calls of this node's programs; `mount/daemon` makes them here.
 //! - [`shared_names`]: the same, on names.
+//! - [`shared_copies`]: copies between them.
 //! - [`others`]: asks the owners of files by name.
 //! - [`remote_file`]: one open file that another node has.
 //! - [`owned_files`]: the files that this node has for all.
@@ -14,7 +15,8 @@
 pub mod answers;
 mod messages;
 mod others;
-mod owned_files;
+pub mod owned_files;
 mod remote_file;
+pub mod shared_copies;
 pub mod shared_files;
 pub mod shared_names;

@@ -66,11 +66,7 @@ pub async fn answer(shared: &Arc<SharedFiles>, node: usize, question: Bytes) -> 
 }
 
 /// Writes and calls, whose answer may come later; nothing where it does.
-async fn on_file(
-    shared: &Arc<SharedFiles>,
-    node: usize,
-    ask: Ask,
-) -> Result<Option<Bytes>, Fault> {
+async fn on_file(shared: &Arc<SharedFiles>, node: usize, ask: Ask) -> Result<Option<Bytes>, Fault> {
     let (at, number) = match &ask {
         Ask::Write { file, number, .. } | Ask::Call { file, number, .. } => (*file, *number),
         _ => return Err(Reason::Invalid.into()),

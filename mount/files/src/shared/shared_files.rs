@@ -23,7 +23,7 @@ use crate::open_files::{self, Opened, close_unpublished};
 use crate::search;
 use crate::shared::messages::{Call, DATA_BYTES};
 use crate::shared::others::{Others, There, key};
-use crate::shared::owned_files::{OPEN_OF_A_NODE, OwnedFiles};
+use crate::shared::owned_files::OwnedFiles;
 use crate::shared::remote_file::RemoteFile;
 
 /// A file was opened.
@@ -47,17 +47,9 @@ pub struct SharedFiles {
 }
 
 impl SharedFiles {
-    /// Of a mount; nothing is shared without a job.
-    pub fn new(files: Arc<BucketFiles>, job: Option<Arc<Job>>) -> Arc<Self> {
-        Self::with_limit(files, job, OPEN_OF_A_NODE)
-    }
-
-    /// The same, where each other node may have `open_limit` files open here.
-    pub fn with_limit(
-        files: Arc<BucketFiles>,
-        job: Option<Arc<Job>>,
-        open_limit: usize,
-    ) -> Arc<Self> {
+    /// Of a mount; nothing is shared without a job. Each other node may have `open_limit` files
+    /// open here.
+    pub fn new(files: Arc<BucketFiles>, job: Option<Arc<Job>>, open_limit: usize) -> Arc<Self> {
         Arc::new(Self {
             others: Others::new(Arc::clone(&files.core), job),
             files,

@@ -152,7 +152,10 @@ fn node_has_no_more_files_open_at_an_owner_than_the_limit_and_others_have_as_man
     let refused = first.pop().unwrap().unwrap_err();
     assert_eq!(refused.reason, Reason::TooManyOpen);
     let said = refused.to_string();
-    assert!(said.contains("node 0 has 3 files") && said.contains("close some"), "{said}");
+    assert!(
+        said.contains("node 0 has 3 files") && said.contains("close some"),
+        "{said}"
+    );
     let second = open(other);
     assert_eq!(second.iter().filter(|opened| opened.is_ok()).count(), 3);
     one.close(first[0].clone().unwrap()).unwrap();

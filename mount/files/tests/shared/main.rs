@@ -52,7 +52,10 @@ impl Neighbours for Seen {
             return Err("dead".into());
         }
         let shared = self.hosts.shared[node].get().ok_or("not there yet")?;
-        Ok(answers::answer(shared, self.own, question).await.concat().into())
+        Ok(answers::answer(shared, self.own, question)
+            .await
+            .concat()
+            .into())
     }
 }
 
@@ -93,7 +96,7 @@ impl World {
             let handle = runtime.handle().clone();
             let files = BucketFiles::new(Arc::clone(&job_store) as _, handle, settings, |_| {});
             let files = Arc::new(files.with_job(job_store));
-            let shared = SharedFiles::with_limit(files, Some(job), open_limit);
+            let shared = SharedFiles::new(files, Some(job), open_limit);
             answers::watch(&shared);
             let _ = hosts.shared[own].set(shared);
         }

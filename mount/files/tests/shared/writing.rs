@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What all nodes see while several of them write one file, and afterwards.
 
+use weft_files::Place;
+use weft_files::shared::shared_copies::copy_range;
+
 use super::*;
 
 #[test]
@@ -123,4 +126,47 @@ fn one_node_alone_makes_a_file_that_must_be_new() {
         .collect();
     let refused = Err(Reason::Exists);
     assert!(made[0].is_ok() && made[1] == refused && made[2] == refused);
+}
+
+/// copy_file_range(2), whichever node has the two files, and whether or not they are published.
+#[test]
+fn range_is_copied_between_files_of_any_owners_with_what_others_wrote_to_them() {
+    let world = World::new();
+    let data: Vec<u8> = (0..3_000_000).map(|at| (at % 251) as u8).collect();
+    let (here, other) = (world.node(0), world.node(2));
+    for (from, to) in [(0, 1), (1, 0), (1, 1), (1, 2), (0, 0)] {
+        let names = [world.name_of(from), format!("to-{}", world.name_of(to))];
+        let source = here.create(&names[0]).unwrap();
+        let theirs = other.open(&names[0], WRITE).unwrap();
+        let target = here.create(&names[1]).unwrap();
+        let place = |handle, offset| Place { handle, offset };
+        let copy = |at: u64, size: u64| {
+            let (from, to) = (place(source, at), place(target, 100 + at));
+            here.runtime
+                .block_on(copy_range(here.shared, from, to, size))
+        };
+        here.write(source, 0, &data).unwrap();
+        assert_eq!(copy(0, 4_000_000), Ok(3_000_000), "{from} to {to}");
+        other.write(theirs, 0, b"changed").unwrap();
+        assert_eq!(copy(0, 1000), Ok(1000));
+        assert_eq!(copy(3_000_000, 1000), Ok(0), "there is no more");
+        here.close(target).unwrap();
+        here.close(source).unwrap();
+        other.close(theirs).unwrap();
+        let whole = world.node(1).whole(&names[1]);
+        assert_eq!((whole.len(), &whole[..100]), (3_000_100, &[0; 100][..]));
+        assert!(whole[100..107] == *b"changed" && whole[107..] == data[7..]);
+        for name in &names {
+            here.unlink(name).unwrap();
+        }
+    }
+    let handle = here.create("read-only").unwrap();
+    here.close(handle).unwrap();
+    let reader = here.open("read-only", Mode::default()).unwrap();
+    let source = here.create("source").unwrap();
+    here.write(source, 0, b"x").unwrap();
+    let place = |handle| Place { handle, offset: 0 };
+    let copied = copy_range(here.shared, place(source), place(reader), 1);
+    let refused = here.runtime.block_on(copied).unwrap_err();
+    assert_eq!(refused.reason, Reason::NotOpen);
 }
