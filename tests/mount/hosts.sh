@@ -82,6 +82,97 @@ tar_unpacked() {
         stored "$work/some" unpacked
 }
 
+# python_on NUMBER CODE: Python of the libraries on a host, with `folder` of its mount.
+libraries=${MOUNT_PYTHON:-$PWD/.env/mount-programs/bin/python}
+python_on() {
+    on "${hosts[$1]}" "$libraries" -c "folder = '$work/node$1'; host = $1
+$2"
+}
+# Hosts append to one HDF5 file by turns, and each finds all that the other wrote.
+h5py_by_turns() {
+    local code='
+import h5py, numpy
+with h5py.File(folder + "/turns.h5", "a") as file:
+    x = file.require_dataset("x", (0,), "f8", maxshape=(None,), chunks=(4096,)) if not count \
+        else file["x"]
+    assert len(x) == 50_000 * count, len(x)
+    assert (x[:] == numpy.arange(50_000.0 * count)).all()
+    x.resize((50_000 * (count + 1),))
+    x[50_000 * count:] = numpy.arange(50_000.0 * count, 50_000 * (count + 1))
+'
+    local count
+    for count in 0 1 2 3; do
+        python_on $((count % 2)) "count = $count; $code" && later || return 1
+    done
+}
+# Both hosts write their chunks of one array at the same time.
+zarr_at_once() {
+    local code='
+import numpy, zarr
+array = zarr.open_array(folder + "/both.zarr", mode="r+")
+for row in range(host, 10, 2):
+    data = numpy.arange(row * 16_000.0, (row + 1) * 16_000)
+    array[row * 40:(row + 1) * 40] = data.reshape(40, 400)
+'
+    local check='
+import numpy, zarr
+found = zarr.open_array(folder + "/both.zarr", mode="r")[:]
+assert (found == numpy.arange(160_000.0).reshape(400, 400)).all()
+'
+    python_on 0 'import zarr
+zarr.create_array(folder + "/both.zarr", shape=(400, 400), chunks=(40, 100), dtype="f8")' &&
+        later || return 1
+    python_on 0 "$code" &
+    local other=$!
+    python_on 1 "$code" && wait $other && later && python_on 0 "$check" && python_on 1 "$check"
+}
+# A model that one host saves the other one loads, and saves another in its place.
+safetensors_by_turns() {
+    local step code='
+import numpy
+from safetensors.numpy import load_file, save_file
+path = folder + "/model.safetensors"
+if step:
+    found = load_file(path)
+    assert (found["w"] == step - 1).all() and len(found["w"]) == 500_000 and found["b"].sum() == 7
+save_file({"w": numpy.full((500_000,), step, "f4"), "b": numpy.ones(7)}, path)
+'
+    for step in 0 1 2; do python_on $((step % 2)) "step = $step; $code" && later || return 1; done
+}
+# An environment of Python lies in the bucket; both hosts import from it at once.
+environment_imported() {
+    local site importers=() number
+    site=$("$libraries" -c 'import numpy, os; print(os.path.dirname(numpy.__file__))')/..
+    rm -rf "$work/site" && mkdir "$work/site" &&
+        cp -r "$site/numpy" "$site/numpy.libs" "$work/site" &&
+        find "$work/site" -path '*/tests/*' -delete &&
+        on a0 "$PYTHON" tests/mount/upload.py "$there" data "$work/site" site/ || return 1
+    on a0 python3 tests/bucket-server/control.py "$there/-/counters" DELETE >/dev/null
+    for number in 0 1; do
+        on "${hosts[number]}" env PYTHONPATH="$work/node$number/site" PYTHONDONTWRITEBYTECODE=1 \
+            "$libraries" -c 'import numpy; print(numpy.__file__, numpy.arange(1000).sum())' \
+            >"$work/imported$number" &
+        importers+=($!)
+    done
+    for number in "${importers[@]}"; do wait "$number" || return 1; done
+    cat "$work"/imported?
+    grep -q "$work/node1/site/.* 499500" "$work/imported1" &&
+        on a0 python3 tests/bucket-server/control.py "$there/-/counters" GET | python3 -c '
+import json, os, sys
+counts = json.load(sys.stdin)
+total = sum(os.path.getsize(os.path.join(path, name))
+            for path, _, names in os.walk(sys.argv[1]) for name in names)
+print(counts["requests"], counts["read_bytes"], "of", total)
+sys.exit(counts["read_bytes"] > 1.02 * total)' "$work/site"
+}
+library() { # library NAME WORDS CASE
+    if "$libraries" -c "import $1" 2>/dev/null; then
+        check "$1: $2" "$3"
+    else
+        skip "$1: $2" "it is not in $libraries (scripts/setup.sh test)"
+    fi
+}
+
 # with PROGRAM NAME CASE
 with() {
     if command -v "$1" >/dev/null; then check "$2" "$3"; else skip "$2" "there is no $1"; fi
@@ -95,5 +186,10 @@ else
     with git "git: two hosts push by turns, and fsck and log agree" git_by_turns
     with rsync "rsync on one host, compared by checksums on the other" rsync_compared
     with tar "tar unpacks on one host, and compares on the other" tar_unpacked
+    library h5py "two hosts append to one file by turns" h5py_by_turns
+    library zarr "two hosts write chunks of one array at once" zarr_at_once
+    library safetensors "two hosts load and save one model by turns" safetensors_by_turns
+    library numpy "two hosts import it from the bucket, and no byte leaves the store twice" \
+        environment_imported
     end_two_hosts 0 1
 fi
