@@ -92,7 +92,8 @@ by_srun() { # by_srun MOUNT PROGRAM...
     unset "$way"
     wait "${steps[0]}" && wait "${steps[1]}"
 }
-sent_once by_srun "s3://data:$one" -- sh -c "$reads" >"$work/out" 2>&1 && hosts_tidy >>"$work/out" 2>&1
+sent_once by_srun "s3://data:$one" -- sh -c "$reads" >"$work/out" 2>&1 &&
+    hosts_tidy >>"$work/out" 2>&1
 report $? 'so do two nodes whose ranks srun starts'
 
 # A rank of each host writes every other piece of one file, and reads all of it before it closes it.
@@ -137,7 +138,7 @@ write_one_file() { # write_one_file KEY COMMAND...
 write_one_file by-agents on_hosts --mount "s3://data:$one:shared-writes" >"$work/out" 2>&1
 report $? 'two hosts of a job write one file at once, and all of it is published'
 write_one_file by-srun by_srun "s3://data:$one:shared-writes" >"$work/out" 2>&1
-report $? 'so do two nodes whose ranks srun starts'
+report $? 'two nodes whose ranks srun starts write one file at once'
 
 rm -f "$work/started"
 ends 1 'host b1: --mount' on_hosts --mount "s3://none:$one" -- touch "$work/started" &&

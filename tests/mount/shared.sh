@@ -115,6 +115,110 @@ ior_at_once() {
     wait $other && return $ended
 }
 
+cat >"$work/killed.py" <<'END'
+"""Writes to a file until another host's mount is killed, and tells what its calls answer then:
+killed.py FILE PLACE FLAGS NAME. Place: where it writes its 1,000,000 bytes."""
+import errno, os, sys, time
+path, place, flags, name = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+data = bytes([65 + place]) * 1_000_000
+file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+assert os.pwrite(file, data, place * len(data)) == len(data)
+open(f"{flags}/{name}-wrote", "w").close()
+while not os.path.exists(f"{flags}/killed"):
+    time.sleep(0.02)
+def said(call, *words):
+    began = time.monotonic()
+    try:
+        call(*words)
+        answer = "fine"
+    except OSError as error:
+        answer = errno.errorcode[error.errno]
+    assert time.monotonic() - began < 40, (call, time.monotonic() - began)
+    return answer
+calls = [(os.pwrite, file, b"more", 0), (os.pread, file, 4, 0), (os.fsync, file), (os.close, file)]
+if name == "own":  # only closes
+    calls = calls[3:]
+print(name, *[said(*call) for call in calls], flush=True)
+END
+
+# owned NUMBER WORD: a name whose file this host has for all (docs/job-cache.md, 1.3 and 5.1).
+owned() {
+    python3 - "$1" "$2" <<'END'
+import hashlib, itertools, sys
+def weight(node, name):
+    number = node.to_bytes(8, "little")
+    return int.from_bytes(hashlib.sha256(number + b"W" + name.encode()).digest()[:8], "little")
+names = (f"{sys.argv[2]}{number}" for number in itertools.count())
+print(next(name for name in names if int(weight(1, name) > weight(0, name)) == int(sys.argv[1])))
+END
+}
+
+# While one host has the file open for writing, the other one changes its mode.
+mode_is_seen() {
+    local writer name
+    name=$(owned 0 mode)
+    on a0 python3 -c 'import os, sys, time
+file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o644)
+os.write(file, b"x")
+open(sys.argv[2], "w").close()
+time.sleep(6)
+os.close(file)' "$work/node0/$name" "$work/mode-open" &
+    writer=$!
+    wait_for 60 test -e "$work/mode-open" && on b1 chmod 600 "$work/node1/$name" &&
+        [ "$(on b1 stat -c %a "$work/node1/$name")" = 600 ] &&
+        wait_for 10 on a0 sh -c "[ \"\$(stat -c %a '$work/node0/$name')\" = 600 ]"
+    local ended=$?
+    wait $writer || return 1
+    return $ended
+}
+
+# The second host's mount is killed. It had the file `there` for a program of the first host, whose
+# calls fail from then on, and it had written to the file `here`, which the first host has: that
+# host publishes all of it.
+mount_killed() {
+    local there_name here_name names=() one
+    there_name=$(owned 1 there) here_name=$(owned 0 here)
+    rm -rf "$work/flags" && mkdir "$work/flags"
+    on a0 timeout 200 python3 "$work/killed.py" "$work/node0/$there_name" 0 "$work/flags" far \
+        >"$work/said-far" 2>&1 &
+    names+=($!)
+    on a0 timeout 200 python3 "$work/killed.py" "$work/node0/$here_name" 0 "$work/flags" own \
+        >"$work/said-own" 2>&1 &
+    names+=($!)
+    on b1 timeout 200 python3 "$work/killed.py" "$work/node1/$here_name" 1 "$work/flags" gone \
+        >"$work/said-gone" 2>&1 &
+    names+=($!)
+    for one in far own gone; do wait_for 60 test -e "$work/flags/$one-wrote" || return 1; done
+    kill -9 $(pgrep -f "^$WEFT_MOUNT data $work/node1 ") && touch "$work/flags/killed"
+    for one in "${names[@]}"; do wait "$one" || { cat "$work"/said-*; return 1; }; done
+    cat "$work"/said-*
+    grep -qx 'far EIO EIO EIO EIO' "$work/said-far" && grep -qx 'own fine' "$work/said-own" &&
+        ! grep -q fine "$work/said-gone" &&
+        wait_for 60 on a0 "$PYTHON" -c '
+import sys, boto3
+store = boto3.client("s3", endpoint_url=sys.argv[1])
+whole = store.get_object(Bucket="data", Key=sys.argv[2])["Body"].read()
+assert whole == b"A" * 1_000_000 + b"B" * 1_000_000, len(whole)' "$there" "$here_name" \
+            2>"$work/got" &&
+        never_published "$there_name"
+}
+# What was lost with the host: nobody sees it, and the file can be written anew at once.
+never_published() {
+    on a0 timeout 60 sh -c "[ ! -e '$work/node0/$1' ] && echo anew >'$work/node0/$1' &&
+        grep -qx anew '$work/node0/$1'"
+}
+# The next mount there saves what the killed one had of the file that it had for all.
+what_was_lost_is_saved() {
+    on b1 umount -l "$work/node1"
+    on b1 "$WEFT_MOUNT" data "$work/node1" --endpoint-url "$there" --foreground \
+        --stage "$work/stage1" --shared-writes --job-nodes 10.77.0.2:7700,10.77.1.2:7700 \
+        --job-node 1 2>"$work/again-log" &
+    wait_for 60 on b1 mountpoint -q "$work/node1" || return 1
+    cat "$work/again-log"
+    ls "$work"/stage1/saved
+    cmp "$work"/stage1/saved/*there* <(head -c 1000000 /dev/zero | tr '\0' A)
+}
+
 if ! reason=$("$TESTBED" check); then
     skip "two hosts write one file" "$reason"
 else
@@ -128,5 +232,9 @@ else
     check "IOR's pieces of 47,008 bytes in one file, compared on the other host" ior_hard
     check "IOR in random order with fsync, and over the file from the other host" ior_random
     check "IOR on two hosts at once in one file" ior_at_once
+    check "a mode that one host sets on a file that is being written the other one sees" \
+        mode_is_seen
+    check "a mount is killed that has one file for all and had written to another" mount_killed
+    check "the next mount saves what the killed one had not published" what_was_lost_is_saved
     end_two_hosts 0 1
 fi
