@@ -104,9 +104,10 @@ killed_behind() {
 }
 check "what was closed under --publish async is published by the next mount" killed_behind
 
-full() {
-    remount --stage-limit 64m || return 1
-    "$PYTHON" - "$mnt/full" <<'EOF2'
+# written_until_full FILE: from its end to its beginning, until a write is refused; what was taken
+# before that is in the file afterwards.
+written_until_full() {
+    "$PYTHON" - "$1" <<'EOF2'
 import errno, os, sys
 file = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
 taken = 0
@@ -124,7 +125,26 @@ with open(sys.argv[1], "rb") as file:
         assert file.read(1_000_000) == bytes([index]) * 1_000_000, index
 EOF2
 }
+full() { remount --stage-limit 64m && written_until_full "$mnt/full"; }
 check "a full stage refuses with ENOSPC, and what was taken is stored" full
+
+# The disk under the stage is full long before --stage-limit. Once there is room again, writing goes
+# on.
+full_disk() {
+    local small=$work/small ended
+    mkdir "$small" && mount -t tmpfs -o size=30m tmpfs "$small" && unmount_bucket || return 1
+    stage=$small/stage mount_bucket && written_until_full "$mnt/full-disk" &&
+        head -c 20000000 /dev/urandom >"$work/again" &&
+        dd if="$work/again" of="$mnt/again" bs=100000 conv=notrunc status=none &&
+        stored again "$work/again" &&
+        { head -c 29000000 /dev/zero >"$small/other"; ends 1 "No space left" \
+            dd if="$work/again" of="$mnt/refused" bs=1000000 seek=5 status=none; } &&
+        rm "$small/other" && cp "$work/again" "$mnt/third" && stored third "$work/again"
+    ended=$?
+    rm -f "$small/other"
+    unmount_bucket && umount "$small" && return $ended
+}
+check "a full disk refuses with ENOSPC, what was taken is stored, and room ends that" full_disk
 
 store_away() {
     remount || return 1
