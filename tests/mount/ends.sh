@@ -57,6 +57,37 @@ usage() { timeout 60 true && ends "$1" "$2" timeout 300 "$WEFT_MOUNT" "${@:3}"; 
 here=(--endpoint-url "$BUCKET_URL")
 check "no arguments: usage" usage 2 "Usage"
 check "an unknown option: usage" usage 2 "unexpected argument" data "$mnt" --no-such-option
+# Options behind -o, as in /etc/fstab; and mount(8) finds the helper, in a /usr/sbin of this
+# namespace alone.
+by_fstab() {
+    unmount_bucket && mount_bucket -o "rw,_netdev,nofail,ro,file-mode=0640" &&
+        [ "$(stat -c %a "$mnt/ends")" = 640 ] && grep -q " $mnt ro," /proc/self/mountinfo &&
+        unmount_bucket || return 1
+    [ -n "${WEFT_MOUNT_NAMESPACE:-}" ] || return 0
+    mkdir -p "$work/sbin" && mount -t tmpfs tmpfs "$work/sbin" && mkdir "$work/sbin"/{upper,work} &&
+        mount -t overlay overlay -o "lowerdir=/usr/sbin,upperdir=$work/sbin/upper" \
+            -o "workdir=$work/sbin/work" /usr/sbin || return 1
+    ln -s "$WEFT_MOUNT" /usr/sbin/mount.weft &&
+        mount -t weft data "$mnt" -o "ro,endpoint-url=$BUCKET_URL,stage=$work/stage" &&
+        [ "$(wc -c <"$mnt/ends")" = 100000 ]
+    local ended=$?
+    unmount_bucket && umount /usr/sbin && umount "$work/sbin" && return $ended
+}
+check "options as /etc/fstab has them, and mount -t weft" by_fstab
+check "a word behind -o that is no option" usage 2 "unexpected argument" data "$mnt" -o no-such-word
+
+# The store's clock is an hour ahead of this host's, or behind it: AWS's SDK signs by the store's.
+clock_is_wrong() {
+    local ahead_s
+    for ahead_s in 3600 -3600; do
+        unmount_bucket && faults "{\"clock_ahead_s\": $ahead_s}" && mount_bucket &&
+            [ "$(wc -c <"$mnt/ends")" = 100000 ] && echo "$ahead_s" >"$mnt/clock" &&
+            [ "$(cat "$mnt/clock")" = "$ahead_s" ] || { no_faults; return 1; }
+    done
+    no_faults
+    unmount_bucket
+}
+check "a clock that is wrong by an hour does not hinder a mount" clock_is_wrong
 check "a bucket that is not there is named, with a remedy" \
     usage 1 "no-such-bucket" no-such-bucket "$mnt" "${here[@]}"
 check "a name that no bucket has" usage 2 "not the name of a bucket" "A B" "$mnt" "${here[@]}"

@@ -3,7 +3,7 @@
 
 mod bucket;
 mod copy;
-mod date;
+pub mod date;
 mod delete;
 mod list;
 mod multipart;

@@ -11,6 +11,7 @@ use hyper::{Method, Request};
 
 use crate::answer::{self, Hangup, Served, add};
 use crate::calls;
+use crate::calls::date::in_header;
 use crate::checksum::Algorithm;
 use crate::control;
 use crate::error::{Code, Result, S3Error};
@@ -52,6 +53,7 @@ pub async fn serve(state: Arc<State>, reset: ResetFlag, request: Request<Incomin
         }
     };
     add(&mut answer, "x-amz-request-id", &request_id);
+    add(&mut answer, "date", &in_header(state.now()));
     add(&mut answer, "x-amz-id-2", &request_id);
     add(&mut answer, "server", "weft-bucket-server");
     Ok(answer)
@@ -101,7 +103,7 @@ async fn admit(
     let signed = if state.options.anonymous && !Signed::is_claimed(call) {
         Signed::anonymous(call)
     } else {
-        sign::verify(call, &state.options.keys, time::OffsetDateTime::now_utc())?
+        sign::verify(call, &state.options.keys, state.now())?
     };
     let faults = state.faults.settings();
     let token = call.header("x-amz-security-token");

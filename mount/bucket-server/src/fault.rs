@@ -50,6 +50,8 @@ pub struct Faults {
     pub expired: bool,
     /// Requests with this session token are refused, as if it had expired.
     pub expired_token: String,
+    /// So many seconds the server's clock is ahead of this host's; less than 0: behind.
+    pub clock_ahead_s: i64,
     /// Where the draws begin.
     pub seed: u64,
 }
@@ -86,6 +88,7 @@ impl Default for Faults {
             checksums: true,
             expired: false,
             expired_token: String::new(),
+            clock_ahead_s: 0,
             seed: 1,
         }
     }

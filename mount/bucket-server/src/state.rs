@@ -3,6 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use time::{Duration, OffsetDateTime};
+
 use crate::counter::Counters;
 use crate::fault::{FaultControl, Faults};
 use crate::sign::{Keys, hex};
@@ -81,6 +83,12 @@ impl State {
     /// The store, for one look-up or change.
     pub fn store(&self) -> MutexGuard<'_, Store> {
         crate::locked(&self.store)
+    }
+
+    /// What the server's clock shows.
+    pub fn now(&self) -> OffsetDateTime {
+        let ahead_s = self.faults.settings().clock_ahead_s;
+        OffsetDateTime::now_utc() + Duration::seconds(ahead_s)
     }
 
     /// A number that was not given before.

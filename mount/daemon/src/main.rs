@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The command `weft-mount`: shows a bucket of S3 as a folder. `weft mount` runs it.
 //!
-//! - [`options`]: the command line.
+//! - [`options`]: the command line. [`fstab`]: the same as mount(8) gives it.
 //! - [`background`]: runs in the background once the folder can be used.
 //! - [`mount_point`]: whether the folder can be mounted on; removes what a dead mount left.
 //! - [`serving`]: store, files and FUSE together, until the mount ends.
@@ -17,6 +17,7 @@
 mod background;
 mod filesystem;
 mod folder_listing;
+mod fstab;
 mod joining;
 mod locking;
 mod log;
@@ -39,7 +40,14 @@ use clap::Parser;
 use options::Options;
 
 fn main() -> ExitCode {
-    let options = match Options::try_parse() {
+    let words = match fstab::expanded(std::env::args_os()) {
+        Ok(words) => words,
+        Err(error) => {
+            eprintln!("weft-mount: {error}");
+            return ExitCode::from(error.exit_code());
+        }
+    };
+    let options = match Options::try_parse_from(words) {
         Ok(options) => options,
         Err(said) => return answered(&said),
     };

@@ -90,10 +90,12 @@ impl MountError {
                 "Give the name of a bucket that is there, and the --region or --endpoint-url that \
                  it is in."
             }
+            // It says what to do.
+            Failure::Denied if error.message.contains("this host's clock") => "",
             Failure::Denied => {
                 "Give credentials that may list the bucket: AWS_ACCESS_KEY_ID and \
-                 AWS_SECRET_ACCESS_KEY, --profile, or an instance's role; a clock that is wrong by \
-                 a quarter of an hour is refused too. For a public bucket: --no-sign-request."
+                 AWS_SECRET_ACCESS_KEY, --profile, or an instance's role. For a public bucket: \
+                 --no-sign-request."
             }
             Failure::Unreachable => {
                 "Look whether the address answers (--endpoint-url, --region), and whether a proxy \
@@ -102,8 +104,7 @@ impl MountError {
             Failure::Busy => "The store answers, and cannot serve now. Try again later.",
             _ => "Look at --region, --endpoint-url and --force-path-style.",
         };
-        Self::Bucket(format!(
-            "cannot use bucket `{bucket}` at {place}: {error}. {remedy}"
-        ))
+        let text = format!("cannot use bucket `{bucket}` at {place}: {error}. {remedy}");
+        Self::Bucket(text.trim_end().to_owned())
     }
 }

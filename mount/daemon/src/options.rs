@@ -183,6 +183,10 @@ Examples:
   weft-mount s3://my-bucket/run7/ /mnt/data --read-only --metadata-ttl indefinite
   weft-mount data /mnt/data --endpoint-url http://127.0.0.1:9000
   umount /mnt/data
+  s3://my-bucket/run7 /mnt/data weft _netdev,nofail,allow-other 0 0      # a line of /etc/fstab
+
+Options may also stand behind -o, without their dashes and with commas between them. For /etc/fstab,
+link this program to /sbin/mount.weft.
 
 Exit codes: 0 mounted (with --foreground: unmounted), 1 failed, 2 wrong usage.";
 

@@ -3,12 +3,18 @@
 //! the request's id.
 
 use std::error::Error;
+use std::time::SystemTime;
 
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
 use weft_store::{Failure, StoreError};
 
 use crate::credentials::is_ended;
+
+/// What S3 answers to a request whose signature is of another time than its own.
+const SKEWED: &str = "RequestTimeTooSkewed";
 
 /// What was asked for, for messages.
 pub struct Asked<'a> {
@@ -61,6 +67,10 @@ impl Asked<'_> {
         {
             text.push_str(&format!("; the bucket is in region {region}"));
         }
+        if code == SKEWED {
+            let date = answer.headers().get("date");
+            text.push_str(&skew(date, SystemTime::now()));
+        }
         if is_ended(code) {
             text.push_str("; renew the credentials, and the mount finds them");
         }
@@ -72,6 +82,21 @@ impl Asked<'_> {
         refused.request_id = id.map(str::to_owned);
         refused
     }
+}
+
+/// How far this host's clock is from that of the store, which is the answer's date, and what to do.
+fn skew(date: Option<&str>, now: SystemTime) -> String {
+    let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
+    let there = date.and_then(|date| SystemTime::try_from(date).ok());
+    let apart = match there.map(|there| (there.duration_since(now), now.duration_since(there))) {
+        Some((Ok(behind), _)) => format!("{} s behind the store's", behind.as_secs()),
+        Some((_, Ok(ahead))) => format!("{} s ahead of the store's", ahead.as_secs()),
+        _ => "wrong".to_owned(),
+    };
+    format!(
+        "; this host's clock is {apart}, and the store permits 15 minutes: set the clock, and have \
+         chrony or systemd-timesyncd keep it"
+    )
 }
 
 /// The message of an error and of those that caused it: the last one says the most.
@@ -118,7 +143,27 @@ fn failure_of(status: u16, code: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn clock_that_is_wrong_is_told_with_how_far_and_what_to_do() {
+        let at = |seconds: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        let date = Some("Sun, 29 Nov 2026 12:00:00 GMT");
+        let noon = 1_795_953_600;
+        let ahead = skew(date, at(noon + 1000));
+        assert!(ahead.contains("is 1000 s ahead of the store's"), "{ahead}");
+        let behind = skew(date, at(noon - 3600));
+        assert!(behind.contains("is 3600 s behind the store's"), "{behind}");
+        for none in [None, Some("noon")] {
+            let said = skew(none, at(noon));
+            assert!(
+                said.contains("clock is wrong") && said.contains("chrony"),
+                "{said}"
+            );
+        }
+    }
 
     #[test]
     fn status_and_code_say_what_may_be_done() {
