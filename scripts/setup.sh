@@ -232,26 +232,36 @@ need_mount_judge() {
     printf '%s\n' "$version" >"$folder/$name.txt"
 }
 
-# want_slurm: Debian's Slurm, unpacked and not installed: no daemon of it starts with the machine.
-slurm_packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
-want_slurm() {
-    local folder=.env/slurm incoming=.env/slurm.incoming log package
+# want_unpacked FOLDER NAME PACKAGE...: Debian's packages, unpacked and not installed.
+want_unpacked() {
+    local folder=$1 name=$2 incoming=$1.incoming log package
+    shift 2
     [ -f "$folder/installed.txt" ] && return 0
     command -v dpkg-deb >/dev/null && [ "$(id -u)" = 0 ] || return 0
-    say "unpacking Debian's ${slurm_packages[*]} into $folder"
+    say "unpacking Debian's $* into $folder"
     log=$(mktemp)
     rm -rf "$folder" "$incoming"
     mkdir -p "$folder" "$incoming"
     # The lists may be there, and may be old.
-    if (cd "$incoming" && { apt_get "$log" download "${slurm_packages[@]}" ||
-        retry with_new_lists "$log" download "${slurm_packages[@]}"; }) &&
+    if (cd "$incoming" && { apt_get "$log" download "$@" ||
+        retry with_new_lists "$log" download "$@"; }) &&
         (for package in "$incoming"/*.deb; do dpkg-deb -x "$package" "$folder" || exit; done); then
-        printf '%s\n' "${slurm_packages[@]}" >"$folder/installed.txt"
+        printf '%s\n' "$@" >"$folder/installed.txt"
     else
-        say "goes on without Slurm; tests that need it skip"
+        say "goes on without $name; tests that need it skip"
     fi
     rm -rf "$incoming" "$log"
 }
+
+# want_slurm: no daemon of it starts with the machine.
+slurm_packages=(slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
+want_slurm() { want_unpacked .env/slurm Slurm "${slurm_packages[@]}"; }
+
+# want_hdf5: Debian's parallel HDF5 for Open MPI and for MPICH. Installed, it would bring Debian's
+# MPICH along.
+hdf5_packages=(libhdf5-openmpi-103-1 libhdf5-openmpi-dev libhdf5-mpich-103-1 libhdf5-mpich-dev
+    libsz2 libaec0)
+want_hdf5() { want_unpacked .env/hdf5 'HDF5' "${hdf5_packages[@]}"; }
 
 # --- what makes packages --------------------------------------------------------------------------
 
@@ -370,4 +380,5 @@ if [ "$tier" = test ]; then
     need_mount_judge pjdfstest 0.2.2 \
         bb5e2bea16df357ae879d1585bedaffe5913ab8f45e874f623b0b2f5555c8376
     want_slurm
+    want_hdf5
 fi

@@ -4,8 +4,8 @@
 # requests that takes, faults of the store, kills, and wrong usage.
 # Usage: tests/mount/run.sh [PART]...
 #
-# Parts: reads requests cache memory together locks hosts shared faults stores ends writes staged
-# renames posix programs.
+# Parts: reads requests cache memory together locks hosts shared mpi faults stores ends writes
+# staged renames posix programs.
 # WEFT_MOUNT and BUCKET_SERVER name other programs than those in target/debug; WEFT_FSX_STEPS=100000
 # is the long run of fsx, WEFT_PJDFSTEST= (empty) that of pjdfstest.
 set -uo pipefail
@@ -20,10 +20,10 @@ fi
 . tests/reports.sh
 # shellcheck source=tests/bucket-server/server.sh
 . tests/bucket-server/server.sh
+all=(reads requests cache memory together locks hosts shared mpi faults stores ends writes staged
+    renames posix programs)
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] ||
-    parts=(reads requests cache memory together locks hosts shared faults stores ends writes staged
-        renames posix programs)
+[ ${#parts[@]} -gt 0 ] || parts=("${all[@]}")
 PYTHON=${BUCKET_PYTHON:-$PWD/.env/bucket/bin/python}
 export AWS_ACCESS_KEY_ID=weft AWS_SECRET_ACCESS_KEY=weft-secret AWS_REGION=us-east-1
 export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null
@@ -101,8 +101,7 @@ trap tidy EXIT
 for part in "${parts[@]}"; do
     no_faults
     if [ ! -f "tests/mount/$part.sh" ]; then
-        printf 'run.sh: there is no part %s; there are reads requests cache memory together %s\n' \
-            "$part" 'locks hosts shared faults stores ends writes staged renames posix programs' >&2
+        echo "run.sh: there is no part $part; there are ${all[*]}" >&2
         exit 2
     fi
     # shellcheck source=/dev/null
