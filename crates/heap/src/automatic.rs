@@ -7,7 +7,6 @@
 
 use std::ffi::CStr;
 
-use crate::offers::PATIENT;
 use crate::process;
 
 /// The variable by which `weft run` says that sharing was not asked for: `auto`. Without it memory
@@ -31,8 +30,8 @@ const LONG_BYTES: usize = 4 << 20;
 pub struct Terms {
     /// Buffers of so many bytes and more stay private; 0 if all do.
     pub to_bytes: usize,
-    /// Offers of a buffer before it is shared.
-    pub first_offers: u32,
+    /// Whether the user asks to have each buffer shared at its first offer.
+    pub is_asked: bool,
 }
 
 /// Whether the file is to be made when the library is loaded.
@@ -50,7 +49,7 @@ pub fn terms() -> Terms {
     let texts = (read(PRIVATE, &mut private), read(SHARED, &mut shared));
     Terms {
         to_bytes: most_bytes(does_harm, texts.0, texts.1),
-        first_offers: if is_patient { PATIENT } else { 1 },
+        is_asked: !is_patient,
     }
 }
 

@@ -74,7 +74,7 @@ fn open() -> Option<Face> {
         if state.file.is_none() {
             (state.file, state.most_bytes) = (File::make(), most_bytes as usize);
             state.to_bytes = terms.to_bytes;
-            state.offers.first = terms.first_offers;
+            state.offers.is_asked = terms.is_asked;
         }
         state.file.filter(|_| !closed)
     });
@@ -128,12 +128,12 @@ fn is_offered_shared(address: usize, length_bytes: usize) -> bool {
     };
     let found = TABLE.with(|state| {
         if state.holds(span) {
-            state.offers.use_shared(span.start);
+            state.offers.use_shared(span);
             return Found::Shared;
         }
         let inode = state.file.map(|file| file.inode());
         match inode.filter(|_| state.may_share(span)) {
-            Some(inode) if state.offers.note(span.start) => Found::Due(inode),
+            Some(inode) if state.offers.note(span) => Found::Due(inode),
             _ => Found::Private,
         }
     });
@@ -152,9 +152,9 @@ fn is_offered_shared(address: usize, length_bytes: usize) -> bool {
     let is_shared = step == Step::Shared;
     TABLE.with(|state| {
         if is_shared {
-            state.offers.begin(span.start);
+            state.offers.begin(span);
         } else {
-            state.offers.refuse(span.start);
+            state.offers.refuse(span);
         }
     });
     is_shared

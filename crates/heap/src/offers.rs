@@ -1,55 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which buffers are offered again and again. Asked by table for every long message; pure.
+//! Which buffers are to be shared. Asked by table for every long message; pure.
 //!
-//! Sharing a buffer costs about as much as twenty copies out of shared memory save
-//! (docs/lab/2026-11-22-shared-when-offered-again.md). So a buffer is shared only after it was
-//! offered some times. If sharing ended before it had paid, the buffer must be offered more often
-//! before it is shared again. A buffer that nobody offers again costs nothing.
+//! To share a buffer costs time once; then each message out of it costs less. Nobody knows how
+//! often a buffer will be offered. So it is shared once its messages have *lost* as much time, by
+//! being copied out of private memory, as sharing costs: the rule for renting or buying skis
+//! (Karlin et al. 1988). What comes after cannot make that a loss of more than the factor of 2. A
+//! buffer that is offered a few times only is never shared.
+//!
+//! Memory that is freed and allocated again is a new buffer at the address of an old one. If sharing
+//! the old one paid, the new one is shared at half the loss; if it brought little, at twice the loss
+//! (Purohit et al. 2018). Then the factor is at most 3, and 1.5 where lives are alike.
 
-use crate::spans::PAGE_BYTES;
+use crate::spans::{PAGE_BYTES, Span};
 
-/// Offers of a buffer before it is shared, where sharing was not asked for. Chosen: few enough for
-/// short programs, many enough that a buffer that is used once or twice stays as it is.
-pub const PATIENT: u32 = 6;
+/// What it costs to share a buffer: reading /proc and two mappings, and for each page the copy into
+/// the file and the page faults on both sides. Measured:
+/// docs/lab/2026-11-29-what-sharing-brings-programs.md.
+const SHARING_NS: u64 = 260_000;
+const SHARING_PAGE_NS: u64 = 3_700;
 
-/// Offers out of shared memory that have paid for sharing it. Measured:
-/// docs/lab/2026-11-22-shared-when-offered-again.md.
-const PAID_OFFERS: u32 = 40;
+/// What a message out of private memory takes longer, where its receiver would copy it out of
+/// shared memory. Measured, as above.
+const LOSS_NS: u64 = 1_200;
+const LOSS_PAGE_NS: u64 = 200;
 
-/// What the number of offers is multiplied by when sharing has not paid. Chosen.
-const PENALTY: u32 = 4;
+/// The loss after which a buffer is shared, in halves of what sharing costs.
+const USUAL_HALVES: u64 = 2;
+const HALVES_WHERE_IT_PAID: u64 = 1;
+const HALVES_WHERE_IT_DID_NOT: u64 = 4;
 
-/// Most offers that are waited for. Chosen: sharing that never pays then costs a hundredth.
-const MOST_OFFERS: u32 = 1 << 14;
+/// Sharing brought little if it saved less than this part of what it costs. Chosen.
+const LITTLE_PART: u64 = 4;
 
-/// Buffers that are remembered. Chosen: more than a program sends in turns, in 24 KiB.
+/// What the loss until the next look is multiplied by where memory was refused. Chosen.
+const REFUSED: u64 = 4;
+
+/// Most halves. Chosen: looking at memory that is always refused then costs a thousandth.
+const MOST_HALVES: u64 = 1 << 11;
+
+/// Buffers that are remembered. Chosen: more than a program sends in turns, in 32 KiB.
 const BUFFERS: usize = 1024;
+
+/// What it costs to share so many bytes of whole pages.
+const fn sharing_ns(bytes: usize) -> u64 {
+    SHARING_NS + (bytes / PAGE_BYTES) as u64 * SHARING_PAGE_NS
+}
+
+/// What a message with so many bytes of whole pages loses where they are private.
+const fn loss_ns(bytes: usize) -> u64 {
+    LOSS_NS + (bytes / PAGE_BYTES) as u64 * LOSS_PAGE_NS
+}
 
 /// What is known of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Buffer {
     /// Number of its first whole page; 0 if the entry is free.
     page: usize,
-    /// Offers before it is shared.
-    left: u32,
-    /// Offers since, while it was shared.
-    used: u32,
-    /// How many offers it took to have it shared the last time.
-    took: u32,
+    /// What its messages have lost while it was private.
+    lost_ns: u64,
+    /// What they have saved since, while it was shared.
+    saved_ns: u64,
+    /// The loss after which it is shared, in halves of what that costs.
+    halves: u64,
 }
 
 const FREE: Buffer = Buffer {
     page: 0,
-    left: 0,
-    used: 0,
-    took: 0,
+    lost_ns: 0,
+    saved_ns: 0,
+    halves: 0,
 };
+
+impl Buffer {
+    /// It is private, and begins anew.
+    fn renew(&mut self, halves: u64) {
+        (self.lost_ns, self.saved_ns, self.halves) = (0, 0, halves);
+    }
+}
 
 /// The buffers that were offered lately.
 #[derive(Debug)]
 pub struct Offers {
-    /// Offers of a buffer before it is shared the first time.
-    pub first: u32,
+    /// The user asks to have each buffer shared at its first offer.
+    pub is_asked: bool,
     buffers: [Buffer; BUFFERS],
 }
 
@@ -57,65 +90,63 @@ impl Offers {
     /// None yet.
     pub const fn new() -> Self {
         Self {
-            first: PATIENT,
+            is_asked: false,
             buffers: [FREE; BUFFERS],
         }
     }
 
     /// The entry of a buffer. It may take the entry of another buffer, which is then forgotten.
     fn entry(&mut self, address: usize) -> &mut Buffer {
-        let (page, first) = (address / PAGE_BYTES, self.first);
+        let (page, is_asked) = (address / PAGE_BYTES, self.is_asked);
         // Fibonacci hashing (Knuth 1973): neighbouring pages lie apart.
         let hash = (page as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let entry = &mut self.buffers[hash as usize % BUFFERS];
         if entry.page != page {
-            *entry = Buffer {
-                page,
-                left: first,
-                used: 0,
-                took: first,
-            };
+            entry.page = page;
+            entry.renew(if is_asked { 0 } else { USUAL_HALVES });
         }
         entry
     }
 
     /// Counts an offer of a private buffer; true if the buffer is to be shared now.
-    pub fn note(&mut self, address: usize) -> bool {
-        let entry = self.entry(address);
-        entry.left = entry.left.saturating_sub(1);
-        entry.left == 0
+    pub fn note(&mut self, span: Span) -> bool {
+        let entry = self.entry(span.start);
+        entry.lost_ns = entry.lost_ns.saturating_add(loss_ns(span.bytes()));
+        entry.lost_ns >= sharing_ns(span.bytes()) / 2 * entry.halves
     }
 
     /// Notes that a buffer is shared from now on.
-    pub fn begin(&mut self, address: usize) {
-        let first = self.first;
-        let entry = self.entry(address);
-        (entry.used, entry.left) = (0, first);
+    pub fn begin(&mut self, span: Span) {
+        let entry = self.entry(span.start);
+        (entry.lost_ns, entry.saved_ns) = (0, 0);
     }
 
     /// Counts an offer of a shared buffer.
     #[inline]
-    pub fn use_shared(&mut self, address: usize) {
-        let entry = self.entry(address);
-        entry.used = entry.used.saturating_add(1);
+    pub fn use_shared(&mut self, span: Span) {
+        let entry = self.entry(span.start);
+        entry.saved_ns = entry.saved_ns.saturating_add(loss_ns(span.bytes()));
     }
 
     /// Notes that a buffer is private again, because its memory was freed.
-    pub fn end(&mut self, address: usize) {
-        let first = self.first;
-        let entry = self.entry(address);
-        entry.took = if entry.used < PAID_OFFERS {
-            entry.took.saturating_mul(PENALTY).min(MOST_OFFERS)
-        } else {
-            first
+    pub fn end(&mut self, span: Span) {
+        let is_asked = self.is_asked;
+        let entry = self.entry(span.start);
+        let cost_ns = sharing_ns(span.bytes());
+        let halves = match entry.saved_ns {
+            saved_ns if saved_ns < cost_ns / LITTLE_PART => HALVES_WHERE_IT_DID_NOT,
+            _ if is_asked => 0,
+            saved_ns if saved_ns < cost_ns => USUAL_HALVES,
+            _ => HALVES_WHERE_IT_PAID,
         };
-        entry.left = entry.took;
+        entry.renew(halves);
     }
 
     /// Notes that a buffer may not be shared now. After more offers it is tried again.
-    pub fn refuse(&mut self, address: usize) {
-        self.entry(address).used = 0;
-        self.end(address);
+    pub fn refuse(&mut self, span: Span) {
+        let entry = self.entry(span.start);
+        let halves = entry.halves.max(USUAL_HALVES) * REFUSED;
+        entry.renew(halves.min(MOST_HALVES));
     }
 }
 
@@ -126,37 +157,5 @@ impl Default for Offers {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn offers_until_due(offers: &mut Offers, address: usize) -> u32 {
-        1 + (0..).find(|_| offers.note(address)).unwrap_or(u32::MAX)
-    }
-
-    #[test]
-    fn a_buffer_is_shared_after_some_offers_and_later_if_that_did_not_pay() {
-        let mut offers = Offers::new();
-        let mut waited = Vec::new();
-        for _ in 0..6 {
-            waited.push(offers_until_due(&mut offers, 8192));
-            offers.begin(8192);
-            (0..PAID_OFFERS - 1).for_each(|_| offers.use_shared(8192));
-            offers.end(8192);
-        }
-        assert_eq!(waited, [6, 24, 96, 384, 1536, 6144]);
-        offers.begin(8192);
-        (0..PAID_OFFERS).for_each(|_| offers.use_shared(8192));
-        offers.end(8192);
-        assert_eq!(offers_until_due(&mut offers, 8192), PATIENT);
-    }
-
-    #[test]
-    fn what_was_refused_is_looked_at_again_less_and_less_often() {
-        let mut offers = Offers::new();
-        assert_eq!(offers_until_due(&mut offers, 4096), PATIENT);
-        offers.refuse(4096);
-        assert_eq!(offers_until_due(&mut offers, 4096), 24);
-        offers.refuse(4096);
-        assert_eq!(offers_until_due(&mut offers, 4096), 96);
-    }
-}
+#[path = "offers_tests.rs"]
+mod tests;

@@ -245,7 +245,7 @@ impl State {
 
     /// Takes pages out of the table, which are mapped no longer.
     fn take_out(&mut self, part: Span) {
-        self.offers.end(part.start);
+        self.offers.end(part);
         if let Some(file) = &self.file {
             file.give_back(part);
         }

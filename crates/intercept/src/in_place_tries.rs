@@ -9,9 +9,9 @@ use weft_facts::collective::NAMES;
 
 use crate::calls::Call;
 
-/// Refusals in a row after which tries become rare. Chosen: memory is shared when it was offered
-/// six times, and each try offers it.
-const REFUSALS: u8 = 8;
+/// Refusals in a row after which tries become rare. Chosen: each try offers the memory, and with so
+/// many offers memory of 8 KiB is shared (crates/heap/src/offers.rs).
+const REFUSALS: u16 = 200;
 
 /// Then one call of so many is a try. Chosen: a step, of which short data take one or two, then
 /// costs less than one part in ten.
@@ -20,7 +20,7 @@ const CALLS_PER_TRY: u8 = 16;
 /// The tries of one kind of call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recent {
-    refusals: u8,
+    refusals: u16,
     calls: u8,
 }
 
@@ -74,7 +74,7 @@ mod tests {
     fn calls_are_tries_until_they_are_refused_and_again_once_one_is_not() {
         let mut tries = InPlaceTries::default();
         assert_eq!(tries_of(&mut tries, Call::Bcast, 100, false), 100);
-        assert_eq!(tries_of(&mut tries, Call::Bcast, 8 + 160, true), 8 + 10);
+        assert_eq!(tries_of(&mut tries, Call::Bcast, 200 + 160, true), 200 + 10);
         assert_eq!(
             tries_of(&mut tries, Call::Gather, 5, true),
             5,
@@ -88,6 +88,6 @@ mod tests {
     fn refusals_are_counted_without_end() {
         let mut tries = InPlaceTries::default();
         let count = tries_of(&mut tries, Call::Scatter, 100_000, true);
-        assert_eq!(count, 8 + (100_000 - 8) / 16);
+        assert_eq!(count, 200 + (100_000 - 200) / 16);
     }
 }

@@ -125,7 +125,7 @@ fn child_freed() {
         }
         assert_eq!(file_bytes(), before);
     }
-    // In a loop, at one address or another: sharing never pays, and is tried less and less often.
+    // In a loop, at one address or another: sharing never pays. Of 6000 offers every 46th is due.
     let mut shared = 0;
     for _ in 0..2000 {
         let address = block(MIB, 1);
@@ -133,7 +133,7 @@ fn child_freed() {
         // SAFETY: a block of this test's.
         unsafe { libc::free(address.cast()) };
     }
-    assert!((1..20).contains(&shared), "{shared}");
+    assert!((1..150).contains(&shared), "{shared}");
 }
 
 #[test]

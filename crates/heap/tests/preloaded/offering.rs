@@ -60,9 +60,9 @@ pub fn offer_often(address: *const u8, length: usize) -> bool {
     (0..MANY).any(|_| offer(address, length))
 }
 
-/// Offers memory a few times, as a program that runs for long does; whether it is shared.
+/// Offers memory some times, as a program that runs for long does; whether it is shared.
 pub fn offer_some(address: *const u8, length: usize) -> bool {
-    (0..10).any(|_| offer(address, length))
+    (0..200).any(|_| offer(address, length))
 }
 
 /// The whole pages of a stretch of memory: first address and length.
