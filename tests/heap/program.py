@@ -54,6 +54,18 @@ def again(count, times):
         assert is_right, f"rank {rank}: wrong bytes, time {index}"
 
 
+def closely(count, times):
+    """Sends out of one array with little else in between, which is when sharing pays."""
+    sent, got = pattern(rank, count), numpy.zeros(count, dtype=numpy.uint32)
+    for index in range(times):
+        sent[::1024] = index
+        world.Sendrecv(sent, right, 4, got, left, 4)
+        assert (got[::1024] == index).all(), f"rank {rank}: wrong bytes, time {index}"
+    expected = pattern(left, count)
+    expected[::1024] = times - 1
+    assert (got == expected).all(), f"rank {rank}: wrong bytes"
+
+
 def windows(count):
     memory = pattern(100 + rank, count)
     window = MPI.Win.Create(memory, memory.itemsize, comm=world)
@@ -75,6 +87,7 @@ def main():
             exchange(round_number * 1000 + count, count)
             growing.extend(bytes(count))
     again(100_000, 120)
+    closely(100_000, 400)
     fork_amid(300_000)
     said = subprocess.run(["echo", "from a child"], capture_output=True, text=True,
         check=True).stdout

@@ -28,6 +28,7 @@ pub struct OwnHeap {
     shown: Heap,
     judge: Judge,
     edges: Arc<RawMap>,
+    is_asked: bool,
 }
 
 impl OwnHeap {
@@ -39,12 +40,19 @@ impl OwnHeap {
             shown,
             judge: Judge::Library(offer),
             edges: Arc::new(edges),
+            is_asked: heap::is_asked(),
         })
     }
 
     /// What remotes are shown of it.
     pub fn shown(&self) -> Heap {
         self.shown
+    }
+
+    /// Whether the user asks to have memory shared, whether it pays or not.
+    #[inline]
+    pub fn is_asked(&self) -> bool {
+        self.is_asked
     }
 
     /// Notes that a message is offered to a remote that can map our memory; whether its whole pages
@@ -103,6 +111,7 @@ pub fn leaked(length_bytes: usize) -> io::Result<(OwnHeap, UserBuffer)> {
             end: start + length_bytes as u64,
         },
         edges: Arc::new(heap::map_own_edges(&shown)?),
+        is_asked: true,
     };
     // SAFETY: the mapping lives as long as the process, and no reference to it remains.
     let buffer = unsafe { UserBuffer::from_raw(map.base(), length_bytes) };

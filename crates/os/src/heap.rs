@@ -114,6 +114,16 @@ fn ask() -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
+/// The variable by which `weft run` says that nobody asked for shared memory, by the first of these
+/// values; the other is for tests.
+const VARIABLE: &str = "WEFT_HEAP";
+const NOT_ASKED: [&str; 2] = ["auto", "patient"];
+
+/// Whether the user asks to have memory shared, whether it pays or not. Setup.
+pub fn is_asked() -> bool {
+    std::env::var(VARIABLE).map_or(true, |value| !NOT_ASKED.contains(&value.as_str()))
+}
+
 /// Whether `libweft-heap.so` is preloaded. Setup.
 pub fn is_preloaded() -> bool {
     ask().is_some()

@@ -21,6 +21,7 @@ use crate::protocol::{
 use crate::send::sends::Sends;
 use crate::settings::{Settings, SingleCopy};
 use crate::statistics::Protocol;
+use crate::tuner::density::Density;
 use crate::tuner::protocols::SendTuner;
 
 /// Sends to one remote that may wait for room; further ones are refused with
@@ -41,6 +42,7 @@ fn piece_limit(sent_bytes: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Sender {
     tuner: SendTuner,
+    density: Density,
     /// Our memory that others may map.
     pub(super) heap: Option<OwnHeap>,
     pub(super) single_copy: SingleCopy,
@@ -105,6 +107,7 @@ impl Sender {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             tuner: SendTuner::new(),
+            density: Density::new(),
             heap: settings.heap.clone(),
             single_copy: settings.single_copy,
             wide_lanes: 0,
@@ -229,16 +232,28 @@ impl Sender {
         op: &SendOp,
         payload: &UserBuffer,
     ) -> Waiting {
-        let is_shown =
-            payload.length_bytes() >= MAPPED_BYTES && self.shows(contacts, op.remote, payload);
+        let length_bytes = payload.length_bytes();
+        let is_shown = length_bytes >= MAPPED_BYTES
+            && self.may_gain(contacts, length_bytes)
+            && self.shows(contacts, op.remote, payload);
         Waiting {
             op: *op,
             payload: payload.clone(),
             sent_bytes: 0,
             outgoing: None,
-            protocol: self.protocol_at_once(contacts, op.remote, payload.length_bytes(), is_shown),
+            protocol: self.protocol_at_once(contacts, op.remote, length_bytes, is_shown),
             is_shown,
         }
+    }
+
+    /// Whether it may pay that the receiver copies a message out of memory that we share. Where
+    /// ranks share cores it does, since the other copies take both processes, in turns. Call this
+    /// once for each message, since it is counted.
+    fn may_gain(&mut self, contacts: &Contacts, length_bytes: usize) -> bool {
+        let is_asked = self.heap.as_ref().is_none_or(OwnHeap::is_asked);
+        is_asked
+            || contacts.own.node().shares_cores
+            || self.density.is_close(length_bytes, Instant::now)
     }
 
     /// The protocol by which a message leaves, as far as it is known now: for messages longer than
