@@ -55,6 +55,15 @@ impl OwnHeap {
         self.is_asked
     }
 
+    /// As if nobody had asked for it: for tests.
+    #[must_use]
+    pub fn not_asked(self) -> Self {
+        Self {
+            is_asked: false,
+            ..self
+        }
+    }
+
     /// Notes that a message is offered to a remote that can map our memory; whether its whole pages
     /// are shared. Tens of nanoseconds, unless it is the time at which they become so.
     #[inline]

@@ -168,6 +168,20 @@ fn send_alone(pair: &mut [Transport; 2], payload: &UserBuffer, mark: u8) -> bool
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
+fn of_messages_far_apart_none_is_mapped_unless_somebody_asked_for_it() {
+    let (heap, inside) = own_heap::leaked(4 * LONG).expect("a heap");
+    for (heap, expected) in [(heap.clone(), true), (heap.not_asked(), false)] {
+        let mut pair = pair([Some(heap.clone()), Some(heap)], SingleCopy::Never);
+        for mark in 0..12 {
+            // What a program computes in between.
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert_eq!(send_alone(&mut pair, &inside, mark), expected);
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
 fn a_single_message_leaves_as_its_sender_has_found_to_be_faster() {
     for (length_bytes, shares_cores, default) in [
         (LONG, false, SendProtocol::Streamed),
