@@ -7,9 +7,9 @@
 //! (Karlin et al. 1988). What comes after cannot make that a loss of more than the factor of 2. A
 //! buffer that is offered a few times only is never shared.
 //!
-//! Memory that is freed and allocated again is a new buffer at the address of an old one. If sharing
-//! the old one paid, the new one is shared at half the loss; if it brought little, at twice the loss
-//! (Purohit et al. 2018). Then the factor is at most 3, and 1.5 where lives are alike.
+//! Memory that is freed and allocated again is a new buffer at the address of an old one. If
+//! sharing the old one paid, the new one is shared at half the loss; if it brought little, at twice
+//! the loss (Purohit et al. 2018). Then the factor is at most 3, and 1.5 where lives are alike.
 
 use crate::spans::{PAGE_BYTES, Span};
 
