@@ -20,6 +20,7 @@ mod oversubscribed;
 mod pair;
 mod reach;
 mod recovery;
+mod remembered;
 mod replay;
 mod sizes;
 mod unasked;
