@@ -13,9 +13,10 @@ use crate::pair::{MS, SECOND, US, World, config};
 const RTT_NS: u64 = 20 * US;
 
 /// Two hosts that have exchanged messages of this length, one by one.
-fn practised(length: usize) -> World {
+fn practised(length: usize, long_packets: bool) -> World {
     let mut config = Config {
         fresh_contact: true,
+        long_packets,
         ..config()
     };
     config.datagram_bytes = 1436;
@@ -41,9 +42,13 @@ fn send(world: &mut World, token: u64, length: usize) -> u64 {
 
 #[test]
 fn a_first_flight_that_its_path_has_carried_before_leaves_at_once_and_on_that_path() {
-    for length in [16 << 10, 32 << 10, 64 << 10] {
+    let lengths = [16 << 10, 32 << 10, 64 << 10];
+    for (length, long_packets) in lengths
+        .map(|length| [(length, true), (length, false)])
+        .concat()
+    {
         for pause_ns in [MS, 100 * MS, 20 * SECOND] {
-            let mut world = practised(length);
+            let mut world = practised(length, long_packets);
             world.run_for(pause_ns);
             let left = Rc::new(RefCell::new(Vec::new()));
             let seen = left.clone();
@@ -67,7 +72,7 @@ fn a_first_flight_that_its_path_has_carried_before_leaves_at_once_and_on_that_pa
 #[test]
 fn a_message_after_a_rest_takes_some_round_trips_longer_at_most() {
     for length in [500, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20] {
-        let mut world = practised(length);
+        let mut world = practised(length, true);
         let known_ns = send(&mut world, 1000, length);
         world.run_for(20 * SECOND);
         let paused_ns = send(&mut world, 1001, length);
