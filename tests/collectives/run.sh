@@ -87,7 +87,7 @@ build() {
 build_all() {
     local source
     for source in random killed barriers program long nonblocking lengths persistent uneven \
-        unusual shapes differing; do
+        unusual shapes differing alone; do
         build "$1" $source || return
     done
 }
@@ -290,6 +290,13 @@ named_beyond_ascii() {
     [ "$(count "$work/record" barrier weft)" = 4000 ]
 }
 
+# alone MPI: calls on communicators of one rank do not count, neither as Weft's nor as the MPI's.
+alone() {
+    job 2 "$1" -- "$work/alone-$1" && grep -aq '^all is well$' "$work/out" &&
+        grep -aq '^weft: 12 calls of collectives in shared memory (barrier 12)$' \
+            "$work/out"
+}
+
 # calls_to_kill MPI: all under one MPI, and three under each of the others, by the seed.
 calls_to_kill() {
     local calls=(barrier bcast reduce allreduce gather gatherv allgather allgatherv scatter scatterv
@@ -404,6 +411,8 @@ for mpi in openmpi mpich intel debian-openmpi; do
     fi
     named_beyond_ascii "$mpi"
     report $? "barriers are served whatever the program is called, $mpi"
+    alone "$mpi"
+    report $? "calls on communicators of one rank do not count, $mpi"
     for place in part library preloaded; do
         with_tool "$mpi" $place
         report $? "a tool of the profiling interface sees what Weft serves, $place, $mpi"

@@ -38,6 +38,8 @@ enum State {
     New(u32),
     /// The MPI serves it.
     Left,
+    /// It has one rank, whose calls reach nobody: the MPI serves it, and nobody counts them.
+    Alone,
     /// Weft does.
     Served(Box<Served>),
     /// Weft does, between hosts by the MPI's messages.
@@ -157,10 +159,12 @@ fn with_state(
         known = lock(&communicator);
     }
     let (outcome, ended) = carry_out(mpi, handle, &mut known.state);
-    let is_served = !outcome.is_err_and(Stop::is_for_the_mpi);
-    let count = known.calls.add(call, is_served);
-    if let Some(slot) = &known.slot {
-        slot.show(call, is_served, count);
+    if !matches!(known.state, State::Alone) {
+        let is_served = !outcome.is_err_and(Stop::is_for_the_mpi);
+        let count = known.calls.add(call, is_served);
+        if let Some(slot) = &known.slot {
+            slot.show(call, is_served, count);
+        }
     }
     drop(known);
     let _ = LAST.try_with(|last| last.replace(Some((handle, communicator))));
@@ -188,6 +192,10 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
         *calls = 0;
     }
     *calls += 1;
+    if *calls == 1 && is_alone(mpi, handle) {
+        *state = State::Alone;
+        return;
+    }
     if *calls < CALLS_BEFORE && handle != mpi.communicators.world {
         return;
     }
@@ -196,6 +204,20 @@ fn begin(mpi: &'static Mpi, handle: Handle, state: &mut State) {
         Some(Agreed::Across(across)) => State::Across(across),
         None => State::Left,
     };
+}
+
+/// Whether a communicator has this process's rank alone. An intercommunicator has the ranks of its
+/// other group, too.
+fn is_alone(mpi: &Mpi, communicator: Handle) -> bool {
+    let (mut ranks, mut is_inter) = (0, 0);
+    // SAFETY: the program's communicator, and places of ours.
+    let codes = unsafe {
+        (
+            (mpi.functions.size)(communicator, &mut ranks),
+            (mpi.functions.test_inter)(communicator, &mut is_inter),
+        )
+    };
+    codes == (0, 0) && ranks == 1 && is_inter == 0
 }
 
 /// Sees to it that the communicator has our attribute; whether it had none. `None` if it is no
