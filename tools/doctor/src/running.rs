@@ -98,7 +98,7 @@ mod tests {
             [[
                 "12 code",
                 "1M to 4M by mapped, 1M to 4M bidirectional by mapped, \
-                 3 calls of collectives in shared memory (bcast 3), 1 by the MPI"
+                 3 calls of collectives in shared memory (bcast 3), 1 by the MPI (bcast 1)"
             ]]
         );
         assert!(rows(&[])[0][0].contains("weft top"));

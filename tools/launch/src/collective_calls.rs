@@ -60,9 +60,14 @@ pub fn line(calls: &BTreeMap<String, Collective>) -> Option<String> {
     let mpi = calls.values().map(|one| one.mpi);
     let mpi = mpi.fold(0, u64::saturating_add);
     let served = calls.iter().map(|(name, one)| (name, one.weft));
+    let left = calls.iter().map(|(name, one)| (name, one.mpi));
     let by_mpi = match mpi {
         0 => String::new(),
-        mpi => format!(", {} by the MPI", grouped(mpi)),
+        mpi => format!(
+            ", {} by the MPI{}",
+            grouped(mpi),
+            printable(&in_parentheses(left))
+        ),
     };
     (weft.saturating_add(mpi) > 0).then(|| {
         format!(
@@ -86,7 +91,8 @@ mod tests {
         add(&mut sums, &calls);
         assert_eq!(
             line(&sums).unwrap(),
-            "3,004 calls of collectives in shared memory (bcast 3,000, scan 4), 2 by the MPI"
+            "3,004 calls of collectives in shared memory (bcast 3,000, scan 4), \
+             2 by the MPI (bcast 2)"
         );
         assert_eq!(line(&BTreeMap::new()), None);
         assert!(taken_by("a\u{1b}]b").contains("; a?]b stands"));
