@@ -87,7 +87,7 @@ build() {
 build_all() {
     local source
     for source in random killed barriers program long nonblocking lengths persistent uneven \
-        unusual shapes differing alone; do
+        unusual shapes differing alone places; do
         build "$1" $source || return
     done
 }
@@ -297,6 +297,15 @@ alone() {
             "$work/out"
 }
 
+# places MPI RANKS: values with places and truth values of Fortran are right, and Weft's but for the
+# three types with gaps. An MPI without Fortran lacks four types.
+places() {
+    job "$2" "$1" --json "$work/record" -- "$work/places-$1" "$seed" || return
+    local types
+    types=$(sed -n 's/^all is well, \([59]\) types$/\1/p' "$work/out")
+    [ -n "$types" ] && [ "$(count "$work/record" allreduce weft)" = $((200 * (types - 3) * $2)) ]
+}
+
 # calls_to_kill MPI: all under one MPI, and three under each of the others, by the seed.
 calls_to_kill() {
     local calls=(barrier bcast reduce allreduce gather gatherv allgather allgatherv scatter scatterv
@@ -411,6 +420,10 @@ for mpi in openmpi mpich intel debian-openmpi; do
     fi
     named_beyond_ascii "$mpi"
     report $? "barriers are served whatever the program is called, $mpi"
+    for ranks in 2 3; do
+        places "$mpi" $ranks
+        report $? "values with places, and truth values of Fortran, $ranks ranks, $mpi, seed $seed"
+    done
     alone "$mpi"
     report $? "calls on communicators of one rank do not count, $mpi"
     for place in part library preloaded; do

@@ -108,7 +108,7 @@ fn pair(known: Known, operation: operation::Operation) -> Option<(Element, Opera
         Operation::BitAnd | Operation::BitOr | Operation::BitXor
     );
     let has_meaning = match known.kind {
-        Kind::Truth => is_logical,
+        Kind::Truth | Kind::Logical => is_logical,
         Kind::Bytes => is_bits,
         _ => true,
     };
@@ -129,7 +129,11 @@ fn element(known: Known) -> Option<Element> {
         (Kind::Float, 8) => Element::F64,
         (Kind::Complex, 8) => Element::ComplexF32,
         (Kind::Complex, 16) => Element::ComplexF64,
+        (Kind::Logical, 4) => Element::Logical,
         (Kind::Pair, 8) => Element::I32I32,
+        (Kind::FloatPair, 8) => Element::F32F32,
+        (Kind::FloatPair, 16) => Element::F64F64,
+        (Kind::FloatAndInt, 8) => Element::F32I32,
         _ => return None,
     })
 }
@@ -154,6 +158,11 @@ mod tests {
             (Kind::Float, 16, Named::Sum, false),
             (Kind::Truth, 1, Named::LogicalOr, true),
             (Kind::Truth, 1, Named::Sum, false),
+            (Kind::Logical, 4, Named::LogicalXor, true),
+            (Kind::Logical, 4, Named::BitXor, false),
+            (Kind::Logical, 8, Named::LogicalAnd, false),
+            (Kind::FloatAndInt, 8, Named::MaxPlace, true),
+            (Kind::FloatAndInt, 12, Named::MaxPlace, false),
             (Kind::Bytes, 1, Named::BitXor, true),
             (Kind::Bytes, 1, Named::Max, false),
             (Kind::Other, 1, Named::Max, false),

@@ -19,8 +19,14 @@ pub enum Kind {
     Truth,
     /// Bits.
     Bytes,
-    /// Two integers of C, a value and a place.
+    /// A truth value of Fortran: not 0 is true (MPI_LOGICAL).
+    Logical,
+    /// Two integers of one type, a value and a place.
     Pair,
+    /// Two floating point numbers of one type, a value and a place.
+    FloatPair,
+    /// A floating point number, and a place as an `int`.
+    FloatAndInt,
     /// Only to be moved, as far as Weft is concerned.
     Other,
 }
@@ -42,7 +48,7 @@ const fn row(open_mpi: &'static std::ffi::CStr, mpich: u32, standard: u32, kind:
 }
 
 /// All whose elements lie side by side without gaps.
-pub const ALL: [Datatype; 47] = [
+pub const ALL: [Datatype; 51] = [
     row(c"ompi_mpi_char", 0x4c00_0101, 0x243, Kind::Other), // MPI_CHAR
     row(c"ompi_mpi_signed_char", 0x4c00_0118, 0x244, Kind::Signed), // MPI_SIGNED_CHAR
     row(
@@ -105,7 +111,7 @@ pub const ALL: [Datatype; 47] = [
     row(c"ompi_mpi_offset", 0x4c00_0844, 0x203, Kind::Signed), // MPI_OFFSET
     row(c"ompi_mpi_count", 0x4c00_0845, 0x202, Kind::Signed), // MPI_COUNT
     row(c"ompi_mpi_character", 0x4c00_011a, 0x21e, Kind::Other), // MPI_CHARACTER
-    row(c"ompi_mpi_logical", 0x4c00_041d, 0x218, Kind::Other), // MPI_LOGICAL
+    row(c"ompi_mpi_logical", 0x4c00_041d, 0x218, Kind::Logical), // MPI_LOGICAL
     row(c"ompi_mpi_integer", 0x4c00_041b, 0x219, Kind::Signed), // MPI_INTEGER
     row(c"ompi_mpi_real", 0x4c00_041c, 0x21a, Kind::Float), // MPI_REAL
     row(c"ompi_mpi_dblprec", 0x4c00_081f, 0x21c, Kind::Float), // MPI_DOUBLE_PRECISION
@@ -120,6 +126,10 @@ pub const ALL: [Datatype; 47] = [
     row(c"ompi_mpi_complex8", 0x4c00_0828, 0x2db, Kind::Complex), // MPI_COMPLEX8
     row(c"ompi_mpi_complex16", 0x4c00_102a, 0x2e3, Kind::Complex), // MPI_COMPLEX16
     row(c"ompi_mpi_2int", 0x4c00_0816, 0x22b, Kind::Pair),  // MPI_2INT
+    row(c"ompi_mpi_2integer", 0x4c00_0820, 0x232, Kind::Pair), // MPI_2INTEGER
+    row(c"ompi_mpi_2real", 0x4c00_0821, 0x230, Kind::FloatPair), // MPI_2REAL
+    row(c"ompi_mpi_2dblprec", 0x4c00_1023, 0x231, Kind::FloatPair), // MPI_2DOUBLE_PRECISION
+    row(c"ompi_mpi_float_int", 0x8c00_0000, 0x228, Kind::FloatAndInt), // MPI_FLOAT_INT
 ];
 
 /// `MPI_CHAR`.

@@ -12,7 +12,7 @@ pub enum Element {
     I16,
     /// Unsigned integer of 16 bits.
     U16,
-    /// Signed integer of 32 bits; also Fortran's default LOGICAL.
+    /// Signed integer of 32 bits.
     I32,
     /// Unsigned integer of 32 bits.
     U32,
@@ -20,6 +20,9 @@ pub enum Element {
     I64,
     /// Unsigned integer of 64 bits.
     U64,
+    /// Truth value of 32 bits of Fortran: not 0 is true, and each compiler has a word of its own
+    /// for it, which a result keeps.
+    Logical,
     /// Floating point number of 32 bits.
     F32,
     /// Floating point number of 64 bits.
@@ -50,7 +53,7 @@ impl Element {
         match self {
             Self::I8 | Self::U8 => 1,
             Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I32 | Self::U32 | Self::Logical | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 | Self::ComplexF32 => 8,
             Self::F32I32 | Self::I32I32 | Self::I16I32 | Self::F32F32 => 8,
             Self::ComplexF64 | Self::F64I32 | Self::I64I32 | Self::F64F64 => 16,

@@ -13,6 +13,17 @@ pub struct Complex<T> {
     im: T,
 }
 
+/// A truth value of Fortran. What is not 0 is true; which word a compiler writes is its own affair.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug)]
+pub struct Logical(u32);
+
+impl Logical {
+    fn is_true(self) -> bool {
+        self.0 != 0
+    }
+}
+
 macro_rules! operations {
     ($($name:ident { $($number:ty),* } |$a:ident, $b:ident| $result:expr;)*) => {
         $(
@@ -52,4 +63,29 @@ operations! {
         re: a.re * b.re - a.im * b.im,
         im: a.re * b.im + a.im * b.re,
     };
+}
+
+impl Combine<Logical> for LogicalAnd {
+    #[inline(always)]
+    fn combine(a: Logical, b: Logical) -> Logical {
+        if a.is_true() { b } else { a }
+    }
+}
+
+impl Combine<Logical> for LogicalOr {
+    #[inline(always)]
+    fn combine(a: Logical, b: Logical) -> Logical {
+        if a.is_true() { a } else { b }
+    }
+}
+
+impl Combine<Logical> for LogicalXor {
+    #[inline(always)]
+    fn combine(a: Logical, b: Logical) -> Logical {
+        match (a.is_true(), b.is_true()) {
+            (true, true) => Logical(0),
+            (_, true) => b,
+            (_, false) => a,
+        }
+    }
 }

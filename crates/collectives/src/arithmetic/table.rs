@@ -4,8 +4,8 @@
 use super::combine::{Combine, Loops, of};
 use super::element::{Element, Operation};
 use super::number::{
-    BitAnd, BitOr, BitXor, Complex, ComplexProduct, ComplexSum, LogicalAnd, LogicalOr, LogicalXor,
-    Max, Min, Product, Sum, WrappingProduct, WrappingSum,
+    BitAnd, BitOr, BitXor, Complex, ComplexProduct, ComplexSum, Logical, LogicalAnd, LogicalOr,
+    LogicalXor, Max, Min, Product, Sum, WrappingProduct, WrappingSum,
 };
 use super::pair::{MaxPlace, MinPlace, Pair};
 
@@ -26,6 +26,9 @@ pub(super) fn loops(element: Element, operation: Operation) -> Option<Loops> {
         (E::I16 | E::U16, _) => return integer::<u16>(operation),
         (E::I32 | E::U32, _) => return integer::<u32>(operation),
         (E::I64 | E::U64, _) => return integer::<u64>(operation),
+        (E::Logical, O::LogicalAnd) => of::<Logical, LogicalAnd>(),
+        (E::Logical, O::LogicalOr) => of::<Logical, LogicalOr>(),
+        (E::Logical, O::LogicalXor) => of::<Logical, LogicalXor>(),
         (E::F32, _) => return float::<f32>(operation),
         (E::F64, _) => return float::<f64>(operation),
         (E::ComplexF32, O::Sum) => of::<Complex<f32>, ComplexSum>(),
@@ -39,7 +42,7 @@ pub(super) fn loops(element: Element, operation: Operation) -> Option<Loops> {
         (E::I16I32, _) => return pair::<i16, i32>(operation),
         (E::F32F32, _) => return pair::<f32, f32>(operation),
         (E::F64F64, _) => return pair::<f64, f64>(operation),
-        (E::ComplexF32 | E::ComplexF64, _) => return None,
+        (E::ComplexF32 | E::ComplexF64 | E::Logical, _) => return None,
     };
     Some(loops)
 }

@@ -66,6 +66,7 @@ fn call(rng: &mut Rng, ranks: usize) -> Call {
                 (Element::U8, Operation::BitXor),
                 (Element::F64I32, Operation::MinPlace),
                 (Element::U16, Operation::Sum),
+                (Element::Logical, Operation::LogicalOr),
             ];
             let (element, operation) = kinds[rng.usize(..kinds.len())];
             let mut combine = Combine {
