@@ -167,9 +167,19 @@ impl Part {
 /// Memory for the models, which cannot have atomics of loom in zeroed memory.
 #[cfg(loom)]
 pub(crate) mod model {
+    use std::cell::RefCell;
+    use std::mem::ManuallyDrop;
+
     use super::*;
 
-    /// What the ranks of a model share.
+    thread_local! {
+        /// What the last execution of this thread's model shared. Models make many executions, all
+        /// on one thread, one after the other, and each shares one segment.
+        static LAST: RefCell<Option<(Vec<ManuallyDrop<Control>>, Vec<u8>)>> =
+            const { RefCell::new(None) };
+    }
+
+    /// What the ranks of a model share. Valid until the next one is made.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Shared {
         controls: NonNull<Control>,
@@ -177,7 +187,7 @@ pub(crate) mod model {
         ranks: usize,
     }
 
-    // SAFETY: leaked memory, as in `Segment`.
+    // SAFETY: memory that outlives the execution, as in `Segment`.
     unsafe impl Send for Shared {}
 
     impl Shared {
@@ -194,13 +204,17 @@ pub(crate) mod model {
                 },
                 flags: core::array::from_fn(flag),
             };
-            let controls: Vec<Control> = (0..ranks).map(|_| control()).collect();
-            let stages = vec![0_u8; ranks * FLAG_COUNT * STAGE_STRIDE_BYTES];
-            Self {
-                controls: NonNull::from(controls.leak()).cast(),
-                stages: NonNull::from(stages.leak()).cast(),
+            // Loom knows its words no longer when the next execution frees them.
+            let controls = (0..ranks).map(|_| ManuallyDrop::new(control()));
+            let mut controls: Vec<_> = controls.collect();
+            let mut stages = vec![0_u8; ranks * FLAG_COUNT * STAGE_STRIDE_BYTES];
+            let shared = Self {
+                controls: NonNull::from(controls.as_mut_slice()).cast(),
+                stages: NonNull::from(stages.as_mut_slice()).cast(),
                 ranks,
-            }
+            };
+            LAST.replace(Some((controls, stages)));
+            shared
         }
 
         pub(crate) fn segment(self) -> Segment {
