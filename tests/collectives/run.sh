@@ -171,11 +171,11 @@ persistent() {
 
 # of_own_lengths MPI: calls with a length for each rank. Those that wait are served, but gatherv and
 # scatterv of two ranks under Open MPI; half of the allgathervs have 20 KB for each rank, too much
-# for the segment, so that they are served only where they are read in place. Those that do not wait
-# are the MPI's.
+# for the segment, so that they are served only where they are read in place: from the first call on
+# with --heap shared. Those that do not wait are the MPI's.
 of_own_lengths() {
     local call given=0
-    job 2 "$1" --json "$work/record" -- "$work/uneven-$1" wait || return
+    job 2 "$1" --heap shared --json "$work/record" -- "$work/uneven-$1" wait || return
     grep -aq '^all is well$' "$work/out" || return
     [[ $1 == *openmpi ]] || given=200
     for call in gather scatter; do
@@ -208,8 +208,8 @@ of_own_lengths() {
 on_one_core() {
     local core call
     core=$(taskset -pc $$ | sed 's/.*: //; s/[-,].*//')
-    taskset -c "$core" "$WEFT" run -n 2 --mpi "$1" --timeout 60 --json "$work/record" -- \
-        "$work/uneven-$1" wait >"$work/out" 2>&1 || return
+    taskset -c "$core" "$WEFT" run -n 2 --mpi "$1" --heap shared --timeout 60 \
+        --json "$work/record" -- "$work/uneven-$1" wait >"$work/out" 2>&1 || return
     grep -aq '^all is well$' "$work/out" || return
     for call in gather scatter; do
         [ "$(count "$work/record" $call weft)-$(count "$work/record" $call mpi)" = 0-200 ] ||
