@@ -29,6 +29,9 @@ mpis() {
     [ -x "$ROOT/.env/mpi/mpich/bin/mpiexec" ] && echo mpich
 }
 
+# What is to be mapped is shared at once: benchmarks of a few messages share nothing by themselves.
+heap=()
+
 # job AROUND RANK MPI BENCHMARK WORDS...: two ranks; RANK is a file of words that start each rank,
 # AROUND a function around the job.
 job() {
@@ -36,7 +39,7 @@ job() {
     shift 3
     local words=()
     read -ra words <<<"$rank"
-    "$around" "$WEFT" run -n 2 --mpi "$mpi" --timeout 100 --require-weft -- \
+    "$around" "$WEFT" run -n 2 --mpi "$mpi" "${heap[@]}" --timeout 100 --require-weft -- \
         "${words[@]}" "$WEFT" bench "$@" >"$work/out" 2>&1 || return
     grep -q 'Pass$' "$work/out" && ! grep -q 'Fail$' "$work/out"
 }
@@ -82,7 +85,9 @@ doctor() {
 }
 
 small_shm() { unshare -m sh -c 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"' - "$@"; }
+heap=(--heap shared)
 environment small-shm small_shm '' mapped
+heap=()
 doctor small-shm small_shm '' /dev/shm warn 'shm-size'
 
 no_single_copy() { "$confine" --deny process_vm_readv "$@"; }
