@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # MPI programs that write one file from two hosts of a job, by `weft run --mount` with
-# `:shared-writes`: MPI-IO and parallel HDF5 under each MPI, IOR and mdtest. Sourced by
+# `:shared-writes`: MPI-IO and parallel HDF5 under each MPI, and IOR. Sourced by
 # tests/mount/run.sh.
 
 # shellcheck source=tests/mount/two_hosts.sh
@@ -69,14 +69,10 @@ with h5py.File(sys.argv[1]) as file:
 END
 }
 
-# As IO500's ior-hard and mdtest-hard. With -C each rank reads what a rank of the other host wrote.
+# As IO500's ior-hard. With -C each rank reads what a rank of the other host wrote.
 ior_hard_together() {
     job mpich ior "$work/weft/bin/weft" bench ior -w -W -r -R -C -t 47008 -b 47008 -s 30 \
         -o "$work/folder/hard"
-}
-mdtest_hard_together() {
-    job mpich mdtest "$work/weft/bin/weft" bench mdtest -n 15 -t -F -w 3901 -e 3901 -X -N 2 \
-        -d "$work/folder/hard"
 }
 
 if ! reason=$("$TESTBED" check); then
@@ -104,6 +100,5 @@ else
         fi
     done
     check "IOR's pieces of 47,008 bytes, read by the ranks of the other host" ior_hard_together
-    check "mdtest's files of 3,901 bytes in one folder of two hosts" mdtest_hard_together
     end_two_hosts
 fi

@@ -131,7 +131,7 @@ check "a full stage refuses with ENOSPC, and what was taken is stored" full
 # The disk under the stage is full long before --stage-limit. Once there is room again, writing goes
 # on.
 full_disk() {
-    local small=$work/small ended
+    local small=$work/small-disk ended
     mkdir "$small" && mount -t tmpfs -o size=30m tmpfs "$small" && unmount_bucket || return 1
     stage=$small/stage mount_bucket && written_until_full "$mnt/full-disk" &&
         head -c 20000000 /dev/urandom >"$work/again" &&
