@@ -47,6 +47,19 @@ fn broadcast(team: &mut Team, root: usize) -> Result<u64, Fault> {
     Ok(u64::from_ne_bytes(data))
 }
 
+/// Both ranks make a call that the other one does not make, and are told so.
+fn both_find_out<T: core::fmt::Debug + PartialEq + 'static>(
+    shared: Shared,
+    as_team: impl Fn(Shared, usize) -> Team + Copy + 'static,
+    first: impl FnOnce(Team) -> Result<T, Fault>,
+    second: impl FnOnce(Team) -> Result<T, Fault> + 'static,
+) {
+    let other = thread::spawn(move || second(as_team(shared, 1)));
+    assert_eq!(first(as_team(shared, 0)), Err(Fault::Mismatch { rank: 1 }));
+    let other = other.join().expect("rank");
+    assert_eq!(other, Err(Fault::Mismatch { rank: 0 }));
+}
+
 fn exchange(shared: Shared, rank: usize) -> Exchange {
     let mut exchange = Exchange::new(shared.segment(), 2, rank, Patience::new(false));
     let call = Call {
@@ -204,20 +217,17 @@ fn models_both_ranks_get_the_sum() {
 #[test]
 fn models_ranks_in_different_calls_find_out() {
     loom::model(|| {
-        let shared = Shared::new(2);
-        let other = thread::spawn(move || team(shared, 2, 1).barrier(&mut Yielding));
-        let send = 7_u64.to_ne_bytes();
-        let mut recv = [0; 8];
-        let sum = Reduction::new(Element::U64, Operation::Sum).expect("known");
-        let own = team(shared, 2, 0).allreduce(
-            &mut Yielding,
-            Some(BytesView::from_slice(&send)),
-            BytesViewMut::from_slice(&mut recv),
-            sum,
-        );
-        assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
-        let other = other.join().expect("rank");
-        assert_eq!(other, Err(Fault::Mismatch { rank: 0 }));
+        let pair = |shared, rank| team(shared, 2, rank);
+        let sum = |mut team: Team| {
+            let send = 7_u64.to_ne_bytes();
+            let mut recv = [0; 8];
+            let sum = Reduction::new(Element::U64, Operation::Sum).expect("known");
+            let send = Some(BytesView::from_slice(&send));
+            let recv = BytesViewMut::from_slice(&mut recv);
+            team.allreduce(&mut Yielding, send, recv, sum)
+        };
+        let meet = |mut team: Team| team.barrier(&mut Yielding);
+        both_find_out(Shared::new(2), pair, sum, meet);
     });
 }
 
@@ -290,14 +300,8 @@ fn models_a_doubt_about_a_rank_that_has_left_a_later_call_is_dropped() {
 #[test]
 fn models_ranks_that_wait_for_each_other_find_out() {
     loom::model(|| {
-        let shared = Shared::new(2);
-        let other = thread::spawn(move || broadcast(&mut doubting(shared, 1), 0));
-        let own = broadcast(&mut doubting(shared, 0), 1);
-        assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
-        assert_eq!(
-            other.join().expect("rank"),
-            Err(Fault::Mismatch { rank: 0 })
-        );
+        let wants = |root| move |mut team: Team| broadcast(&mut team, root);
+        both_find_out(Shared::new(2), doubting, wants(1), wants(0));
     });
 }
 
@@ -306,18 +310,11 @@ fn models_ranks_that_wait_for_each_other_find_out() {
 #[test]
 fn models_ranks_that_agree_on_different_lengths_find_out() {
     loom::model(|| {
-        let shared = Shared::new(2);
         let agree = |mut team: Team| {
             let length_bytes = 100_000 + team.rank();
             Leaving(&mut team).agree(&mut Yielding, 1, 0, length_bytes)
         };
-        let other = thread::spawn(move || agree(doubting(shared, 1)));
-        let own = agree(doubting(shared, 0));
-        assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
-        assert_eq!(
-            other.join().expect("rank"),
-            Err(Fault::Mismatch { rank: 0 })
-        );
+        both_find_out(Shared::new(2), doubting, agree, agree);
     });
 }
 
@@ -326,16 +323,12 @@ fn models_ranks_that_agree_on_different_lengths_find_out() {
 #[test]
 fn models_a_rank_that_gives_up_is_not_waited_for() {
     loom::model(|| {
-        let shared = Shared::new(2);
-        let other = thread::spawn(move || doubting(shared, 1).barrier(&mut Yielding));
-        let mut team = doubting(shared, 0);
-        broadcast(&mut team, 0).expect("waits for nobody");
-        let own = team.barrier(&mut Yielding);
-        assert_eq!(own, Err(Fault::Mismatch { rank: 1 }));
-        assert_eq!(
-            other.join().expect("rank"),
-            Err(Fault::Mismatch { rank: 0 })
-        );
+        let go_on = |mut team: Team| {
+            broadcast(&mut team, 0).expect("waits for nobody");
+            team.barrier(&mut Yielding)
+        };
+        let meet = |mut team: Team| team.barrier(&mut Yielding);
+        both_find_out(Shared::new(2), doubting, go_on, meet);
     });
 }
 
