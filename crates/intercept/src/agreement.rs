@@ -292,6 +292,7 @@ fn boot_number() -> u64 {
 
 /// What this rank tells; the first one makes the segment.
 fn own_card(mpi: &'static Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
+    let processor = cpu::only_processor();
     let mut card = Card {
         version: LAYOUT_VERSION,
         process: ProcessId::own(),
@@ -299,10 +300,10 @@ fn own_card(mpi: &'static Mpi, standing: Standing) -> (Option<OwnedFd>, Card) {
         nonce: 0,
         shares_cores: cpu::ranks_share_cores(),
         heap: reach::own_words(),
-        processor: cpu::only_processor().map_or(0, |processor| u64::from(processor) + 1),
+        processor: processor.map_or(0, |processor| u64::from(processor) + 1),
         boot: boot_number(),
         goes_on: pending::can_go_on(mpi) && !sessions::have_begun(),
-        domain: domains::own_word(standing.rank, standing.asked),
+        domain: domains::own_word(standing.rank, standing.asked, processor),
     };
     if standing.rank != 0 {
         return (None, card);

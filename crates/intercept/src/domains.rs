@@ -15,12 +15,12 @@ const LEAST_RANKS: usize = 64;
 const IS_ASKED: u64 = 1 << 32;
 
 /// What a rank tells of its domain: a number for it, from 1 on; 0 if it has none, since the rank
-/// may run on several processors or Linux does not say. Setup.
-pub fn own_word(rank: usize, asked: Asked) -> u64 {
+/// may run on several processors, so that `processor` is none, or Linux does not say. Setup.
+pub fn own_word(rank: usize, asked: Asked, processor: Option<u32>) -> u64 {
     if let Some(ranks) = asked.domain_ranks {
         return IS_ASKED | (rank / ranks + 1) as u64;
     }
-    let domain = cpu::only_processor().and_then(cpu::cache_domain);
+    let domain = processor.and_then(cpu::cache_domain);
     domain.map_or(0, |domain| u64::from(domain) + 1)
 }
 
@@ -53,7 +53,7 @@ mod tests {
             ranks: 3,
             domain_ranks: Some(2),
         };
-        let told: Vec<u64> = (0..3).map(|rank| own_word(rank, asked)).collect();
+        let told: Vec<u64> = (0..3).map(|rank| own_word(rank, asked, None)).collect();
         assert_eq!(of(&told), [1, 1, 2]);
     }
 }

@@ -52,7 +52,7 @@ pub mod calls;
 pub mod communicators;
 pub mod datatypes;
 pub mod domains;
-mod driver;
+pub mod driver;
 pub mod entries;
 pub mod exchange;
 pub mod functions;
