@@ -91,7 +91,7 @@ impl MountError {
                  it is in."
             }
             // It says what to do.
-            Failure::Denied if error.message.contains("this host's clock") => "",
+            Failure::Skewed => "",
             Failure::Denied => {
                 "Give credentials that may list the bucket: AWS_ACCESS_KEY_ID and \
                  AWS_SECRET_ACCESS_KEY, --profile, or an instance's role. For a public bucket: \

@@ -102,7 +102,7 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         let reason = match error.failure {
             Failure::Missing => return Reason::NotFound.into(),
-            Failure::Denied | Failure::Archived => Reason::Denied,
+            Failure::Denied | Failure::Skewed | Failure::Archived => Reason::Denied,
             Failure::Changed => Reason::Stale,
             Failure::Unsupported => Reason::Unsupported,
             Failure::NoBucket

@@ -131,8 +131,12 @@ impl Objects for Bucket {
 
     async fn describe(&self, key: &str) -> Result<(ObjectInfo, Metadata), StoreError> {
         let described = self.describe_once(key).await;
-        let is_refused =
-            |error: &StoreError| matches!(error.failure, Failure::Refused | Failure::Denied);
+        let is_refused = |error: &StoreError| {
+            matches!(
+                error.failure,
+                Failure::Refused | Failure::Denied | Failure::Skewed
+            )
+        };
         if !described.as_ref().is_err_and(is_refused) {
             return described;
         }

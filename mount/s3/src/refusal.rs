@@ -130,6 +130,7 @@ fn failure_of(status: u16, code: &str) -> Failure {
         (_, "NoSuchBucket") => Failure::NoBucket,
         (_, "InvalidObjectState") => Failure::Archived,
         (_, code) if is_ended(code) => Failure::Denied,
+        (_, SKEWED) => Failure::Skewed,
         (_, "NotImplemented") | (501, _) => Failure::Unsupported,
         (_, "NoSuchKey" | "NotFound" | "NoSuchUpload") | (404, _) => Failure::Missing,
         (401 | 403, _) => Failure::Denied,

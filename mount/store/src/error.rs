@@ -12,6 +12,8 @@ pub enum Failure {
     NoBucket,
     /// The credentials do not allow it, or there are none.
     Denied,
+    /// The clock of this host or of the store is wrong, so that signatures are not valid.
+    Skewed,
     /// The condition did not hold: somebody else wrote the object, or removed it.
     Changed,
     /// The store asks to be asked less (503, 429), or failed inside (500).
