@@ -143,31 +143,26 @@ impl PathHealth {
         self.next_probe_ns
     }
 
-    /// The path to probe now, if one is due; sets its next probe.
+    /// The path to probe now, if one is due; sets its next probe. Others that are due wait for a
+    /// round trip: a remote answers the newest of several probes that it finds together.
     pub(crate) fn take_probe(&mut self, now_ns: Instant, srtt_ns: Nanos) -> Option<Path> {
         if now_ns < self.next_probe_ns {
             return None;
         }
-        let mut chosen = None;
-        let mut next_ns = Instant::NEVER;
-        for state in &mut self.states.known {
-            if !state.health.is_bad() {
-                continue;
-            }
-            if chosen.is_none() && state.until_ns <= now_ns {
-                chosen = Path::from_number(state.path);
-                state.probe_count = state.probe_count.saturating_add(1);
-                if state.probe_count > DENY_AFTER {
-                    state.health = Health::Denied;
-                    state.until_ns = now_ns + DENIED_PROBE_NS;
-                } else {
-                    let wait_ns = srtt_ns.max(PROBE_LEAST_NS) << u32::from(state.probe_count);
-                    state.until_ns = now_ns + wait_ns.min(SUSPECT_PROBE_NS);
-                }
-            }
-            next_ns = next_ns.min(state.until_ns);
-        }
-        self.next_probe_ns = next_ns;
+        let wait_ns = srtt_ns.max(PROBE_LEAST_NS);
+        let bad = self.states.known.iter_mut();
+        let bad = bad.filter(|state| state.health.is_bad());
+        let first = bad.min_by_key(|state| state.until_ns);
+        let due = first.filter(|state| state.until_ns <= now_ns);
+        let chosen = due.and_then(|state| {
+            state.plan_probe(now_ns, wait_ns);
+            Path::from_number(state.path)
+        });
+        let bad = self.states.known.iter();
+        let bad = bad.filter(|state| state.health.is_bad());
+        let next_ns = bad.map(|state| state.until_ns).min();
+        let least_ns = chosen.map_or(Instant::START, |_| now_ns + wait_ns);
+        self.next_probe_ns = next_ns.unwrap_or(Instant::NEVER).max(least_ns);
         chosen
     }
 
@@ -199,6 +194,20 @@ struct State {
     strike_count: u8,
     /// Whose state this is.
     path: u8,
+}
+
+impl State {
+    /// A probe leaves on this path: the next one waits twice as long, from `wait_ns` on.
+    fn plan_probe(&mut self, now_ns: Instant, wait_ns: Nanos) {
+        self.probe_count = self.probe_count.saturating_add(1);
+        if self.probe_count > DENY_AFTER {
+            self.health = Health::Denied;
+            self.until_ns = now_ns + DENIED_PROBE_NS;
+        } else {
+            let wait_ns = wait_ns << u32::from(self.probe_count);
+            self.until_ns = now_ns + wait_ns.min(SUSPECT_PROBE_NS);
+        }
+    }
 }
 
 /// Of a path of which nothing is known.
@@ -266,6 +275,24 @@ impl IndexMut<usize> for States {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_that_are_due_together_are_asked_one_after_the_other() {
+        let (mut health, srtt_ns) = (PathHealth::new(), Nanos(30_000));
+        let paths = [5, 1, 9].map(|number| Path::from_number(number).unwrap());
+        for path in paths {
+            health.suspect(path, Instant(1_000), srtt_ns);
+        }
+        let mut now_ns = Instant(1_000_000_000);
+        for path in paths {
+            assert_eq!(health.take_probe(now_ns, srtt_ns), Some(path));
+            assert_eq!(health.next_probe_ns(), now_ns + srtt_ns);
+            assert_eq!(health.take_probe(now_ns, srtt_ns), None);
+            now_ns += srtt_ns;
+        }
+        let first = Some(paths[0]);
+        assert_eq!(health.take_probe(now_ns, srtt_ns), first, "once more");
+    }
 
     #[test]
     fn only_what_was_written_takes_room_and_is_read_again() {

@@ -99,6 +99,9 @@ fn a_link_that_breaks_is_left_without_an_error_and_a_healed_one_is_used_again() 
             assert!(host.lost.is_empty() && host.failed.is_empty());
         }
         assert!(counts[victim].get() > 200, "{}", counts[victim].get());
+        let remote = world.remote(0, 1);
+        let condition = world.hosts[0].machine.inspect().condition(remote);
+        assert_eq!(condition.unwrap().good_path_count, 32, "all paths heal");
     }
 }
 
