@@ -30,7 +30,9 @@ pub(crate) fn wants_answer(flow: &Flow, piece: &Piece, bytes: u32, now_ns: Insta
         return !sender.window_is_half_empty();
     }
     let (in_flight_bytes, cwnd_bytes) = (sender.in_flight_bytes, sender.window.cwnd_bytes());
-    tried.asks(offset, in_flight_bytes, cwnd_bytes) || is_full_behind(flow, bytes)
+    !sender.ring.recent_losses.are_none()
+        || tried.asks(offset, in_flight_bytes, cwnd_bytes)
+        || is_full_behind(flow, bytes)
 }
 
 /// Whether what is not part of a longer message asks for an answer at once. Either an awaited
@@ -51,7 +53,11 @@ pub(crate) fn hurries(flow: &Flow, piece: &Piece, packet_bytes: u16, now_ns: Ins
     };
     let is_awaited = || queue.messages.get(slot).is_some_and(|one| one.is_awaited);
     let is_last = || is_full_behind(flow, packet_bytes.into());
-    sender.round_trip.answers_late() && (is_awaited() || is_last() || asked_in_vain(sender, now_ns))
+    sender.round_trip.answers_late()
+        && (is_awaited()
+            || is_last()
+            || asked_in_vain(sender, now_ns)
+            || !sender.ring.recent_losses.are_none())
 }
 
 /// Whether the packet that asked last is not acknowledged, though an answer to such a packet is

@@ -368,7 +368,7 @@ fn segments_bytes(flow: &Flow, config: &Config) -> u64 {
     let (sender, queue) = (&flow.sender, &flow.queue);
     let is_alone = queue.messages.is_empty() && sender.flies_no_message();
     let is_known = flow.identity.knows_us && sender.round_trip.srtt_ns() > Nanos::ZERO;
-    if !is_alone || !is_known || !sender.ring.has_lost_nothing_lately() {
+    if !is_alone || !is_known || !sender.ring.recent_losses.are_none() {
         return medium_limit_bytes;
     }
     let carried_bytes = UNASKED_WINDOWS * sender.window.cwnd_bytes();

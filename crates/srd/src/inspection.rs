@@ -67,7 +67,7 @@ impl Inspection<'_> {
             flow.identity.knows_us
                 && !flow.queue.has_unsent()
                 && sender.in_flight_bytes + length_bytes <= most_bytes
-                && sender.ring.has_lost_nothing_lately()
+                && sender.ring.recent_losses.are_none()
         })
     }
 
@@ -75,9 +75,7 @@ impl Inspection<'_> {
     /// nothing was lost lately.
     pub fn is_well(&self, remote: Remote) -> bool {
         let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
-        flow.is_some_and(|flow| {
-            flow.identity.knows_us && flow.sender.ring.has_lost_nothing_lately()
-        })
+        flow.is_some_and(|flow| flow.identity.knows_us && flow.sender.ring.recent_losses.are_none())
     }
 
     /// Whether messages to a remote have bytes that have not left.

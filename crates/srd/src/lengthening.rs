@@ -68,7 +68,7 @@ fn allows(flow: &Flow) -> bool {
     let Flow {
         identity, sender, ..
     } = flow;
-    identity.knows_us && sender.ring.has_lost_nothing_lately() && sender.marks.are_carried()
+    identity.knows_us && sender.ring.recent_losses.are_none() && sender.marks.are_carried()
 }
 
 /// So much may leave at once on the path of the batch: within the batch, the window, and what the

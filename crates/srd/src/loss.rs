@@ -10,6 +10,7 @@ use weft_wire::{Acknowledgement, PATH_COUNT, Path};
 
 use crate::congestion_marks::{Concern, is_marked};
 use crate::events::Statistics;
+use crate::lost_unseen::{take_unseen, was_needed};
 use crate::sender::{HOSTS_MOST_NS, Sender};
 use crate::sent::{Fate, Piece, Sent};
 use crate::shared::Shared;
@@ -80,7 +81,7 @@ pub(crate) fn on_section(
     }
     let in_flight_bytes = sender.in_flight_bytes;
     let rtt_ns = take_echo(sender, heard);
-    let mut acked_bytes = 0;
+    let (mut acked_bytes, mut unseen_bytes) = (0, 0);
     let mut oldest_ns = Instant::NEVER;
     for sequence in sender.ring.first()..end {
         let fresh = |sent: &Sent| sent.fate != Fate::Acknowledged && section.covers(sequence);
@@ -92,11 +93,14 @@ pub(crate) fn on_section(
             sender.in_flight_bytes -= u64::from(sent.bytes);
         }
         acked_bytes += u64::from(sent.bytes);
-        if !sent.again {
+        if !sent.is_again() {
             sender.marks.on_arrived(sequence);
             oldest_ns = oldest_ns.min(sent.sent_ns);
         }
         learn_lateness(sender, &sent, before, heard);
+        if heard.is_news && was_needed(&sent, before, section) {
+            unseen_bytes += u64::from(sent.bytes);
+        }
         judge_arrival(sender, &sent, section, now_ns, statistics);
         acknowledged(sent.piece);
     }
@@ -107,6 +111,7 @@ pub(crate) fn on_section(
         sender.clocks.away_ns = sender.clocks.away_ns.max(away_ns);
     }
     settle_clocks(sender, heard, acked_bytes);
+    take_unseen(sender, unseen_bytes, now_ns, statistics);
     let sample = Sample {
         now_ns,
         rtt_ns,
@@ -219,14 +224,16 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<Nanos> {
         .now_ns
         .saturating_sub(heard.waited_ns)
         .saturating_since(clocks.base_ns);
-    match sender.ring.get(section.echo_sequence) {
-        Some(sent) if sent.hurried || sent.again => sender.round_trip.on_hurried_answer(away_ns),
-        Some(_) => sender.round_trip.on_answer(away_ns.max(since_ns)),
-        // Of a probe, which is answered at once.
-        None if section.echo_sequence == NO_SEQUENCE => {
-            sender.round_trip.on_hurried_answer(away_ns)
-        }
-        None => sender.round_trip.on_answer(away_ns),
+    let (ring, round_trip) = (&sender.ring, &mut sender.round_trip);
+    let is_hurried = match ring.get(section.echo_sequence) {
+        Some(sent) => sent.hurried || sent.is_again(),
+        // A probe, which is answered at once.
+        None => section.echo_sequence == NO_SEQUENCE,
+    };
+    match ring.get(section.echo_sequence) {
+        _ if is_hurried => round_trip.on_hurried_answer(away_ns, !ring.recent_losses.are_none()),
+        Some(_) => round_trip.on_answer(away_ns.max(since_ns)),
+        None => round_trip.on_answer(away_ns),
     }
     if section.hold_ns == HOLD_UNKNOWN_NS {
         return None;
@@ -255,13 +262,12 @@ fn judge_arrival(
     now_ns: Instant,
     statistics: &mut Statistics,
 ) {
-    if !sent.again {
+    if !sent.is_again() {
         sender.paths.health.on_delivered(sent.path, sent.sent_ns);
         sender.clocks.delivered_ns = sender.clocks.delivered_ns.max(sent.sent_ns);
         return;
     }
-    let echoed = section.echo_sent_ns == sent.sent_ns && section.echo_path == sent.path;
-    if !echoed || sent.prior_path == sent.path {
+    if !sent.is_echoed(section) || sent.prior_path == sent.path {
         return;
     }
     // Its retransmission has answered. If the path of the one before is not among those heard, it
@@ -301,19 +307,21 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
         // What came twice was no loss.
         clocks.lateness_ns = clocks.lateness_ns.max(srtt_ns);
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
-        let repeated = heard.section.duplicate_count.into();
-        on_false_loss(sender, repeated);
+        let duplicate_count = heard.section.duplicate_count;
+        let false_count = sender.repeats.take_duplicates(duplicate_count);
+        on_false_loss(sender, false_count);
     } else if clocks.lateness_ns > Nanos::ZERO && now_ns > clocks.patient_until_ns {
         clocks.lateness_ns = clocks.lateness_ns / 2;
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         sender.window.forget_losses();
+        sender.ring.recent_losses.keep();
     }
 }
 
 /// So many packets that were taken for lost were not.
 fn on_false_loss(sender: &mut Sender, count: u64) {
     if sender.window.on_false_loss(count) {
-        sender.ring.short_until = 0;
+        sender.ring.recent_losses.undo();
     }
 }
 
@@ -368,14 +376,15 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         let Some(sent) = sender.ring.get(sequence).copied() else {
             break;
         };
-        if !sent.again && sent.sent_ns > delivered_ns {
+        if !sent.is_again() && sent.sent_ns > delivered_ns {
             // First transmissions leave in order: nothing behind this one is older.
             break;
         }
         if sent.fate != Fate::InFlight {
             continue;
         }
-        let overtaken = sender.paths.health.overtaken(sent.path, sent.sent_ns);
+        let overtaken = sender.paths.health.overtaken(sent.path, sent.sent_ns)
+            || sender.ring.is_overtaken_in_batch(sequence);
         if !overtaken {
             if sent.sent_ns >= delivered_ns {
                 continue;
@@ -397,7 +406,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         if sent.follows {
             continue;
         }
-        if !sent.again {
+        if !sent.is_again() {
             sender.marks.on_lost(sequence);
         }
         overtaken_bytes += u64::from(overtaken) * u64::from(sent.bytes);
@@ -413,7 +422,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         });
         sender.first_flight.forget();
         sender.end_batch();
-        sender.ring.shorten();
+        sender.ring.recent_losses.on_lost();
     }
 }
 

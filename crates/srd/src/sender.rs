@@ -12,7 +12,8 @@ use crate::long_packet::LongPacket;
 use crate::pacing::{Pace, Pacing};
 use crate::path::Paths;
 use crate::random::Random;
-use crate::sent::{Fate, Piece, Sent, SentRing};
+use crate::repeats::Repeats;
+use crate::sent::{Attempt, Fate, Piece, Sent, SentRing};
 use crate::timers::RoundTrip;
 use crate::tried::Tried;
 use crate::window::Window;
@@ -52,6 +53,7 @@ pub(crate) struct Sender {
     pub(crate) first_flight: FirstFlight,
     pub(crate) batch: Batch,
     pub(crate) clocks: Clocks,
+    pub(crate) repeats: Repeats,
     /// To be sent at once, whatever the window: tail probe or time-out.
     pub(crate) urgent: Option<u64>,
 }
@@ -165,6 +167,7 @@ impl Sender {
                 lateness_ns: Nanos::ZERO,
                 patient_until_ns: Instant::START,
             },
+            repeats: Repeats::default(),
             urgent: None,
         }
     }
@@ -336,18 +339,21 @@ impl Sender {
             self.clocks.base_ns = now_ns;
         }
         let before = self.ring.decide(sequence, Fate::InFlight);
+        let next = self.ring.next();
         let Some(sent) = self.ring.get_mut(sequence) else {
             return;
         };
+        sent.attempt = Attempt::AfterLoss;
         if before == Fate::InFlight {
+            sent.attempt = Attempt::Repeat;
             self.in_flight_bytes -= u64::from(sent.bytes);
+            self.repeats.on_repeated(next);
         }
         self.in_flight_bytes += u64::from(bytes);
         sent.prior_path = sent.path;
         sent.path = path;
         sent.bytes = bytes;
         sent.sent_ns = now_ns;
-        sent.again = true;
         sent.follows = false;
         self.again_count += 1;
         self.count(bytes.into(), now_ns);
@@ -365,14 +371,18 @@ impl Sender {
         if self.in_flight_bytes == 0 {
             return Instant::NEVER;
         }
-        let timing = &config.timing;
-        let rto = self.round_trip.rto_ns(timing, jitter_ns);
-        let tail = if self.clocks.tail_probed || self.clocks.only_receipts {
-            Nanos::MAX
-        } else {
-            self.round_trip.tail_ns(timing, jitter_ns)
+        let (timing, base_ns) = (&config.timing, self.clocks.base_ns);
+        let rto_ns = self.round_trip.rto_ns(timing, jitter_ns);
+        if self.clocks.tail_probed || self.clocks.only_receipts {
+            return base_ns.saturating_add(rto_ns);
+        }
+        let tail_ns = self.round_trip.tail_ns(timing, jitter_ns);
+        let due_ns = base_ns.saturating_add(rto_ns.min(tail_ns));
+        let Some(asked_ns) = self.ring.asked_ns() else {
+            return due_ns;
         };
-        self.clocks.base_ns.saturating_add(rto.min(tail))
+        let asked_tail_ns = self.round_trip.asked_tail_ns(timing, jitter_ns);
+        due_ns.min(asked_ns.max(base_ns).saturating_add(asked_tail_ns))
     }
 
     /// Holds at all times (checked by the simulator and in debug builds).

@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 use weft_wire::time::Instant;
 
-use weft_wire::Path;
 use weft_wire::refusal::Reason;
+use weft_wire::{Acknowledgement, Path};
 
 use crate::awaited::Awaited;
 use crate::config::SEQUENCE_LIMIT;
+use crate::recent_losses::RecentLosses;
 
 /// What a sequence carries; enough to write the packet once more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,15 +63,21 @@ impl Piece {
     }
 }
 
-/// So many sequences leave in packets of their own after a loss (srd-protocol 19.6; chosen: where
-/// 1 % is lost hardly any packet is long).
-const SHORT_COUNT: u64 = 1024;
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     InFlight,
     Lost,
     Acknowledged,
+}
+
+/// Why a packet left when it did so last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Attempt {
+    First,
+    /// It counted as lost.
+    AfterLoss,
+    /// It did not: a tail probe or a time-out (srd-protocol 8.3, 8.4).
+    Repeat,
 }
 
 /// One sequence.
@@ -85,7 +92,7 @@ pub(crate) struct Sent {
     /// Of the transmission before the last one.
     pub(crate) prior_path: Path,
     pub(crate) fate: Fate,
-    pub(crate) again: bool,
+    pub(crate) attempt: Attempt,
     /// It left with the one before it, in one packet (srd-protocol 19.1).
     pub(crate) follows: bool,
     /// It asked for an answer at once while others wait longer for theirs (srd-protocol 9.4).
@@ -93,6 +100,17 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    /// Whether it left more than once.
+    #[inline]
+    pub(crate) fn is_again(&self) -> bool {
+        self.attempt != Attempt::First
+    }
+
+    /// Whether a section answers this transmission.
+    pub(crate) fn is_echoed(&self, section: &Acknowledgement) -> bool {
+        section.echo_sent_ns == self.sent_ns && section.echo_path == self.path
+    }
+
     /// Leaves now, for the first time.
     pub(crate) fn fresh(piece: Piece, bytes: u16, path: Path, now_ns: Instant) -> Self {
         Self {
@@ -102,7 +120,7 @@ impl Sent {
             path,
             prior_path: path,
             fate: Fate::InFlight,
-            again: false,
+            attempt: Attempt::First,
             follows: false,
             hurried: false,
         }
@@ -117,11 +135,11 @@ const _: () = assert!(size_of::<Sent>() <= 32, "a sequence takes at most 32 byte
 pub(crate) struct SentRing {
     first: u64,
     entries: VecDeque<Sent>,
-    lost_count: u32,
+    lost_count: u16,
+    acknowledged_count: u16,
+    pub(crate) recent_losses: RecentLosses,
     /// No lost sequence lies below.
     lost_hint: u64,
-    /// Sequences below leave in packets of their own (srd-protocol 19.6).
-    pub(crate) short_until: u64,
     /// Long packets that have left.
     pub(crate) awaited: Awaited,
 }
@@ -133,8 +151,9 @@ impl SentRing {
             first: next,
             entries: VecDeque::new(),
             lost_count: 0,
+            acknowledged_count: 0,
+            recent_losses: RecentLosses::default(),
             lost_hint: next,
-            short_until: 0,
             awaited: Awaited::default(),
         }
     }
@@ -161,20 +180,10 @@ impl SentRing {
         SEQUENCE_LIMIT.saturating_sub(self.entries.len() as u64)
     }
 
-    /// Something was lost: what leaves next leaves in packets of their own.
-    pub(crate) fn shorten(&mut self) {
-        self.short_until = self.next() + SHORT_COUNT;
-    }
-
-    /// Whether that is long ago.
-    #[inline]
-    pub(crate) fn has_lost_nothing_lately(&self) -> bool {
-        self.next() >= self.short_until
-    }
-
     pub(crate) fn push(&mut self, sent: Sent) -> u64 {
         debug_assert!(self.has_room());
         let sequence = self.next();
+        self.recent_losses.on_sent();
         self.entries.push_back(sent);
         sequence
     }
@@ -194,12 +203,42 @@ impl SentRing {
             return Fate::Acknowledged;
         };
         let before = std::mem::replace(&mut sent.fate, fate);
-        self.lost_count += u32::from(fate == Fate::Lost);
-        self.lost_count -= u32::from(before == Fate::Lost);
+        self.lost_count += u16::from(fate == Fate::Lost);
+        self.lost_count -= u16::from(before == Fate::Lost);
+        self.acknowledged_count += u16::from(fate == Fate::Acknowledged);
+        self.acknowledged_count -= u16::from(before == Fate::Acknowledged);
         if fate == Fate::Lost {
             self.lost_hint = self.lost_hint.min(sequence);
         }
         before
+    }
+
+    /// Whether a packet that left behind this one, in its batch, has arrived: one path carried
+    /// both, and at one time, so that their sequences tell their order. Fast path where there are
+    /// no gaps.
+    #[inline]
+    pub(crate) fn is_overtaken_in_batch(&self, sequence: u64) -> bool {
+        if self.acknowledged_count == 0 {
+            return false;
+        }
+        let mut from = self.entries.iter().skip((sequence - self.first) as usize);
+        let Some(sent) = from.next().filter(|sent| !sent.is_again()) else {
+            return false;
+        };
+        from.take_while(|other| other.sent_ns == sent.sent_ns && other.path == sent.path)
+            .any(|other| other.fate == Fate::Acknowledged)
+    }
+
+    /// When the newest packet left, or the oldest one, if it asked for an answer at once and has
+    /// none. Fast path.
+    #[inline]
+    pub(crate) fn asked_ns(&self) -> Option<Instant> {
+        let asks = |sent: &&Sent| sent.fate == Fate::InFlight && (sent.hurried || sent.is_again());
+        let ends = [self.entries.back(), self.entries.front()];
+        ends.into_iter()
+            .flatten()
+            .find(asks)
+            .map(|sent| sent.sent_ns)
     }
 
     /// Forgets acknowledged packets at the front.
@@ -210,6 +249,7 @@ impl SentRing {
             .is_some_and(|sent| sent.fate == Fate::Acknowledged)
         {
             self.entries.pop_front();
+            self.acknowledged_count -= 1;
             self.first += 1;
         }
     }

@@ -43,6 +43,11 @@ const LATE_NS: u64 = 100_000;
 /// By this part the mean shrinks where an answer that was asked for came soon (chosen: of some
 /// hundred awaited messages one is not asked for, to see whether answers are late still).
 const HURRIED_PART: u32 = 64;
+/// The same while packets get lost, when one that was not asked for costs most (chosen).
+const HURRIED_PART_LOSSY: u32 = 256;
+/// By this part the longest answer that was asked for shrinks with each further one (chosen: one
+/// that was late is soon forgotten).
+const ASKED_DECAY_PART: u32 = 8;
 
 /// A time and how much it varies, smoothed (RFC 6298, 2.2 and 2.3). In 32 bits: remotes are many.
 #[derive(Clone, Copy, Debug, Default)]
@@ -80,6 +85,8 @@ pub(crate) struct RoundTrip {
     network: Smoothed,
     /// The same with what the remote took to answer (srd-protocol 9.4).
     answer: Smoothed,
+    /// How long answers took of late that were asked for at once: a decaying maximum.
+    asked_ns: u32,
     /// Time-outs that went unanswered.
     backoff: u16,
     /// By how many 65,536ths of its most the next time-out is spread.
@@ -109,13 +116,19 @@ impl RoundTrip {
     }
 
     /// The same of an answer that was asked for at once. That it came soon says little of others,
-    /// for which we wait as long as before.
+    /// for which we wait as long as before. `is_lossy`: packets were lost lately.
     #[cold]
-    pub(crate) fn on_hurried_answer(&mut self, away_ns: Nanos) {
+    pub(crate) fn on_hurried_answer(&mut self, away_ns: Nanos, is_lossy: bool) {
+        let asked_ns = away_ns.min(ANSWER_MOST_NS).0 as u32;
+        self.asked_ns = asked_ns.max(self.asked_ns - self.asked_ns / ASKED_DECAY_PART);
         if away_ns > self.answer.mean_ns() {
             return self.on_answer(away_ns);
         }
-        let part_ns = (self.answer.mean_ns / HURRIED_PART).max(1);
+        let part = match is_lossy {
+            true => HURRIED_PART_LOSSY,
+            false => HURRIED_PART,
+        };
+        let part_ns = (self.answer.mean_ns / part).max(1);
         self.answer.mean_ns = self.answer.mean_ns.saturating_sub(part_ns).max(1);
         self.answer.variation_ns += part_ns / 4;
     }
@@ -186,6 +199,17 @@ impl RoundTrip {
         }
         let usual_ns = 2 * self.srtt_ns() + timing.acknowledgement_delay_ns;
         usual_ns.max(jitter_ns).max(self.answer_ns())
+    }
+
+    /// The same after a packet that asked for an answer at once. While no such answer is known
+    /// there is no sooner time.
+    pub(crate) fn asked_tail_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
+        if self.srtt_ns() == Nanos::ZERO || self.asked_ns == 0 {
+            return Nanos::MAX;
+        }
+        let usual_ns = 2 * self.srtt_ns() + timing.acknowledgement_delay_ns;
+        let asked_ns = Nanos(self.asked_ns.into());
+        usual_ns.max(jitter_ns).max(asked_ns + asked_ns / 4)
     }
 }
 

@@ -22,5 +22,6 @@ mod reach;
 mod recovery;
 mod remembered;
 mod replay;
+mod single_losses;
 mod sizes;
 mod unasked;
