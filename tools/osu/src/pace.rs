@@ -2,8 +2,9 @@
 //! Limits the time of a message size (`--size-time`) by fewer iterations.
 //!
 //! Called by runner for each size; calls the benchmark. The size before, which has half the bytes,
-//! tells how long this one will take; before the first size a few iterations are tried. All ranks
-//! agree on the number, because they must repeat equally often. With more ranks than cores an
+//! tells how long this one will take; before the first size a few iterations are tried, and then
+//! more of them, since the first ones also make contact. All ranks agree on the number, because
+//! they must repeat equally often. With more ranks than cores an
 //! iteration can take a thousand times as long as otherwise. A fixed number of iterations would
 //! then take minutes, or be too small to say much.
 
@@ -17,6 +18,11 @@ use weft_ranks::agree::over_ranks;
 /// Iterations that remain at least (chosen: where even two take too long, what is around them takes
 /// as long again).
 const FEWEST: usize = 2;
+
+/// A trial has so many times the iterations of the one before (chosen).
+const TRIAL_GROWTH: usize = 10;
+/// It has at most this part of the iterations that are then measured, a fifth (chosen).
+const TRIAL_PART: usize = 5;
 
 /// What an iteration takes, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -53,16 +59,31 @@ impl Pace {
         if self.longest_seconds.is_none() {
             return benchmark.measure(size_bytes, &repetitions);
         }
-        if self.iteration_seconds.is_none() && repetitions.iterations > FEWEST {
-            let trial = Repetitions {
-                iterations: FEWEST,
-                warmup: repetitions.warmup.min(1),
-                ..repetitions
-            };
-            self.timed(world, benchmark, size_bytes, &trial)?;
+        if self.iteration_seconds.is_none() {
+            let mut trial = self.next_trial(&repetitions, 0);
+            while let Some(tried) = trial {
+                self.timed(world, benchmark, size_bytes, &tried)?;
+                trial = self.next_trial(&repetitions, tried.iterations);
+            }
         }
         let repetitions = self.fit(repetitions);
         self.timed(world, benchmark, size_bytes, &repetitions)
+    }
+
+    /// What to try before the first size, after a trial of so many iterations; nothing more if that
+    /// was enough.
+    fn next_trial(&self, repetitions: &Repetitions, tried: usize) -> Option<Repetitions> {
+        let iterations = FEWEST.max(TRIAL_GROWTH * tried);
+        let fitted = self.fit(*repetitions).iterations;
+        let is_wanted = match tried {
+            0 => iterations < fitted,
+            _ => fitted < repetitions.iterations && TRIAL_PART * iterations <= fitted,
+        };
+        is_wanted.then_some(Repetitions {
+            iterations,
+            warmup: repetitions.warmup.min(1),
+            ..*repetitions
+        })
     }
 
     fn timed(
@@ -138,6 +159,26 @@ mod tests {
             PLAN,
             "nothing is known yet"
         );
+    }
+
+    /// The first exchange of two hosts takes a millisecond, and those after it some microseconds.
+    #[test]
+    fn contact_does_not_count_as_what_every_iteration_takes() {
+        let plan = Repetitions {
+            iterations: 1_000_000,
+            ..PLAN
+        };
+        let mut pace = Pace::new(Some(0.1), 1);
+        let mut tried = Vec::new();
+        while let Some(trial) = pace.next_trial(&plan, tried.last().copied().unwrap_or(0)) {
+            let iterations = trial.iterations as f64;
+            pace.iteration_seconds = Some((0.001 + iterations * 10e-6) / iterations);
+            tried.push(trial.iterations);
+        }
+        assert_eq!(tried, [2, 20, 200]);
+        assert!(pace.fit(plan).iterations > 6_000);
+        pace.iteration_seconds = Some(0.2);
+        assert_eq!(pace.next_trial(&plan, FEWEST), None, "all take so long");
     }
 
     #[test]
