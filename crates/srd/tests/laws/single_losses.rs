@@ -60,7 +60,7 @@ fn pauses(world: &mut World, length: usize, place: u64) -> Vec<u64> {
 fn a_lost_packet_with_nothing_behind_it_costs_a_few_round_trips_wherever_it_was() {
     for long_packets in [true, false] {
         for length in [500, 2 << 10, 3 << 10, 4 << 10, 6 << 10, 8 << 10] {
-            for place in 0..6 {
+            for place in 0..7 {
                 let mut world = with_packets(long_packets);
                 hold_back(&mut world);
                 let pauses = pauses(&mut world, length, place);
