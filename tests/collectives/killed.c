@@ -61,7 +61,7 @@ static struct range {
 /* The MPI's code; -1 for a name that is no call. */
 static int call(const char *name, int root) {
     MPI_Comm all = MPI_COMM_WORLD;
-    MPI_Datatype kind = MPI_INT;
+    MPI_Datatype kind = MPI_INT, kinds[RANKS];
     MPI_Request request;
     int code = 0;
     for (int at = 0; at < ranks; at++) counts[at] = EACH, places[at] = at * EACH;
@@ -84,6 +84,10 @@ static int call(const char *name, int root) {
         return MPI_Alltoall(send, EACH, kind, taken, EACH, kind, all);
     if (!strcmp(name, "alltoallv"))
         return MPI_Alltoallv(send, counts, places, kind, taken, counts, places, kind, all);
+    if (!strcmp(name, "alltoallw")) {
+        for (int at = 0; at < ranks; at++) kinds[at] = kind, places[at] *= (int)sizeof *send;
+        return MPI_Alltoallw(send, counts, places, kinds, taken, counts, places, kinds, all);
+    }
     if (!strcmp(name, "reduce_scatter"))
         return MPI_Reduce_scatter(send, taken, counts, kind, MPI_SUM, all);
     if (!strcmp(name, "reduce_scatter_block"))
@@ -93,6 +97,12 @@ static int call(const char *name, int root) {
     if (!strcmp(name, "ibarrier")) code = MPI_Ibarrier(all, &request);
     else if (!strcmp(name, "iallreduce"))
         code = MPI_Iallreduce(send, taken, ONE, kind, MPI_SUM, all, &request);
+    else if (!strcmp(name, "ireduce_scatter_block"))
+        code = MPI_Ireduce_scatter_block(send, taken, ONE, kind, MPI_SUM, all, &request);
+    else if (!strcmp(name, "iallgather"))
+        code = MPI_Iallgather(send, ONE, kind, taken, ONE, kind, all, &request);
+    else if (!strcmp(name, "ialltoall"))
+        code = MPI_Ialltoall(send, ONE, kind, taken, ONE, kind, all, &request);
     else return -1;
     return code ? code : MPI_Wait(&request, MPI_STATUS_IGNORE);
 }

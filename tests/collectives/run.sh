@@ -309,11 +309,12 @@ places() {
 # calls_to_kill MPI: all under one MPI, and three under each of the others, by the seed.
 calls_to_kill() {
     local calls=(barrier bcast reduce allreduce gather gatherv allgather allgatherv scatter scatterv
-        alltoall alltoallv reduce_scatter reduce_scatter_block scan exscan iallreduce ibarrier)
+        alltoall alltoallv alltoallw reduce_scatter reduce_scatter_block scan exscan iallreduce
+        iallgather ialltoall ireduce_scatter_block ibarrier)
     if [ "$1" = mpich ]; then
         echo "${calls[@]}"
     else
-        echo "${calls[@]:seed % 15:3} ibarrier"
+        echo "${calls[@]:seed % 19:3} ibarrier"
     fi
 }
 
