@@ -38,6 +38,9 @@ pub(crate) struct Rules {
     pub(crate) costs: Costs,
     /// Samples between trials: of an alternative where costs are kept, else of the usual one.
     pub(crate) shortest_period: u64,
+    /// The same before any trial was won, where costs are fresh. A first trial may meet what
+    /// happens only once, such as the mapping of memory; then the next one should come soon.
+    pub(crate) first_period: u64,
     pub(crate) longest_period: u64,
 }
 
@@ -161,7 +164,7 @@ impl<const N: usize> Tuner<N> {
             trial: None,
             next_trial: NextTrial {
                 left: u64::from(rules.first),
-                period: rules.shortest_period,
+                period: rules.first_period,
                 settled: None,
                 slower: 0,
             },

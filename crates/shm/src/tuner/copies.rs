@@ -58,6 +58,7 @@ const RULES: Rules = Rules {
     hopeless: 2,
     costs: Costs::Kept,
     shortest_period: 256,
+    first_period: 256,
     longest_period: 4096,
 };
 

@@ -41,8 +41,9 @@ const WARM_UP: u32 = 4;
 
 /// What is gone by; a sample is the time of a window. All of it is chosen: the faster of two
 /// windows was not interrupted; a sixteenth is more than windows differ by themselves; a trial
-/// costs two windows, and those that fail become rare; windows that took half as long again, in a
-/// row, say that the application does something else, or that a processor has moved.
+/// costs two windows, and those that fail become rare, the first of them after some more; windows
+/// that took half as long again, in a row, say that the application does something else, or that a
+/// processor has moved.
 const RULES: Rules = Rules {
     recent: 2,
     estimate: Estimate::Least,
@@ -56,6 +57,7 @@ const RULES: Rules = Rules {
         slower: Some((4, 16)),
     },
     shortest_period: 64,
+    first_period: 8,
     longest_period: 1024,
 };
 

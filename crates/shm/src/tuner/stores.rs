@@ -35,6 +35,7 @@ const RULES: Rules = Rules {
         slower: None,
     },
     shortest_period: 43,
+    first_period: 43,
     longest_period: 43,
 };
 

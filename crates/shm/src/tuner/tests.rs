@@ -15,6 +15,7 @@ const KEPT: Rules = Rules {
     hopeless: 2,
     costs: Costs::Kept,
     shortest_period: 256,
+    first_period: 256,
     longest_period: 4096,
 };
 
@@ -31,6 +32,7 @@ const FRESH: Rules = Rules {
         slower: Some((4, 16)),
     },
     shortest_period: 64,
+    first_period: 8,
     longest_period: 1024,
 };
 
@@ -109,7 +111,7 @@ proptest! {
 #[test]
 fn trials_that_fail_become_rare_up_to_a_limit() {
     let mut tuner = Tuner::new(&FRESH);
-    let between: Vec<usize> = (0..8)
+    let between: Vec<usize> = (0..9)
         .map(|_| {
             let mut count = 0;
             while tuner.next(&FRESH, &BOTH) == 0 {
@@ -121,7 +123,7 @@ fn trials_that_fail_become_rare_up_to_a_limit() {
             count
         })
         .collect();
-    assert_eq!(between, [2, 128, 256, 512, 1024, 1024, 1024, 1024]);
+    assert_eq!(between, [2, 16, 32, 64, 128, 256, 512, 1024, 1024]);
 }
 
 #[test]

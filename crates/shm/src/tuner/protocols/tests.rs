@@ -62,14 +62,15 @@ fn the_faster_protocol_is_found_from_either_default() {
     for default in [SendProtocol::Streamed, SendProtocol::Rendezvous] {
         let mut sends = Simulated::new(default);
         sends.send(LEARNED, 32 << 10, by(2000, 1000));
-        assert_eq!(
-            sends.send(400, 32 << 10, by(2000, 1000)),
-            400,
-            "{default:?}"
+        let offered = sends.send(400, 32 << 10, by(2000, 1000));
+        assert!(
+            offered >= 352,
+            "all but trials: {offered} after {default:?}"
         );
         let mut sends = Simulated::new(default);
         sends.send(LEARNED, 32 << 10, by(1000, 2000));
-        assert_eq!(sends.send(400, 32 << 10, by(1000, 2000)), 0, "{default:?}");
+        let others = sends.send(400, 32 << 10, by(1000, 2000));
+        assert!(others <= 48, "trials only: {others} after {default:?}");
     }
 }
 
@@ -77,7 +78,8 @@ fn the_faster_protocol_is_found_from_either_default() {
 fn what_takes_the_same_stays_at_the_default() {
     let mut sends = Simulated::new(SendProtocol::Streamed);
     sends.send(LEARNED, 32 << 10, by(1000, 980));
-    assert_eq!(sends.send(400, 32 << 10, by(1000, 980)), 0);
+    let others = sends.send(400, 32 << 10, by(1000, 980));
+    assert!(others <= 48, "trials only: {others}");
 }
 
 #[test]
@@ -92,6 +94,27 @@ fn one_interruption_in_a_window_decides_nothing() {
         });
         let offered = sends.send(400, 32 << 10, by(2000, 1000));
         assert_eq!(offered, 400, "message {interrupted} was interrupted");
+    }
+}
+
+/// The other rank shares its buffer, or maps ours.
+#[test]
+fn where_the_first_trial_meets_what_happens_once_the_next_one_comes_soon() {
+    for first in 0..LEARNED {
+        let mut sends = Simulated::new(SendProtocol::Streamed);
+        let mut sent = 0;
+        let mut usual = by(2000, 1000);
+        sends.send(LEARNED, 32 << 10, |protocol| {
+            sent += 1;
+            usual(protocol) + 100_000 * u64::from(sent == first || sent == first + 8)
+        });
+        sends.send(250, 32 << 10, by(2000, 1000));
+        let offered = sends.send(400, 32 << 10, by(2000, 1000));
+        assert!(
+            offered > 360,
+            "all but trials: {offered}, after messages {first} and {}",
+            first + 8
+        );
     }
 }
 
@@ -123,10 +146,12 @@ fn classes_are_learned_one_at_a_time_and_by_themselves() {
         sends.send(1, 32 << 10, by(2000, 1000));
         sends.send(1, 64 << 10, by(3000, 7000));
     }
+    let (mut short, mut long) = (0, 0);
     for _ in 0..100 {
-        assert_eq!(sends.send(1, 32 << 10, by(2000, 1000)), 1);
-        assert_eq!(sends.send(1, 64 << 10, by(3000, 7000)), 0);
+        short += sends.send(1, 32 << 10, by(2000, 1000));
+        long += sends.send(1, 64 << 10, by(3000, 7000));
     }
+    assert!(short == 100 && long <= 10, "{short} and {long}");
 }
 
 #[test]
