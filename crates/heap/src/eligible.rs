@@ -11,89 +11,43 @@
 
 use std::ffi::{c_int, c_void};
 use std::fs;
-use std::io;
 
+use crate::keepers::Status;
+use crate::mappings::{Kind, Mapping, Mappings};
 use crate::spans::Span;
 
-/// What keeps physical pages, by the beginning of what a descriptor's link says.
-const KEEPERS: [&str; 10] = [
-    "/dev/nvidia",
-    "/dev/kfd",
-    "/dev/dri",
-    "/dev/infiniband",
-    "/dev/vfio",
-    "/dev/hfi1",
-    "/dev/cxi",
-    "/dev/kvm",
-    "anon_inode:[io_uring]",
-    "anon_inode:[userfaultfd]",
-];
-
-/// One line of /proc/PID/maps.
-struct Line<'a> {
-    span: Span,
-    rights: &'a str,
-    inode: u64,
-    name: &'a str,
-}
-
-impl<'a> Line<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let mut words = line.splitn(6, ' ');
-        let (start, end) = words.next()?.split_once('-')?;
-        let number = |text| usize::from_str_radix(text, 16).ok();
-        let (start, end) = (number(start)?, number(end)?);
-        let rights = words.next()?;
-        let inode = words.nth(2)?.parse().ok()?;
-        Some(Self {
-            span: Span { start, end },
-            rights,
-            inode,
-            name: words.next().unwrap_or_default().trim(),
-        })
-    }
-
-    /// Whether it is plain private memory that malloc(3) or mmap(2) gave, or static data.
-    fn is_plain(&self) -> bool {
-        // Go's runtime calls the system by itself, and so do others that name their memory.
-        let is_strange = self.name.contains("stack") || self.name.contains("Go:");
-        let is_named_plain = self.name.is_empty()
-            || self.name == "[heap]"
-            || (self.name.starts_with("[anon:") && !is_strange);
-        self.rights == "rw-p" && self.inode == 0 && is_named_plain
-    }
-
-    fn is_ours(&self, file_inode: u64) -> bool {
-        self.rights == "rw-s" && self.inode == file_inode && self.name.contains("weft-heap")
-    }
-}
-
-/// Whether all of a span is plain, or shared by us already. `stacks` are addresses that lie at the
-/// upper ends of threads' stacks, which reach down to where their mapping begins.
-fn is_plain(maps: &str, span: Span, file_inode: u64, stacks: &[usize]) -> bool {
-    let mut at = span.start;
-    for line in maps.lines().filter_map(Line::parse) {
-        if line.span.end <= at {
-            continue;
-        }
-        let is_stack = |&top: &usize| line.span.start <= top && top < line.span.end && at <= top;
-        let fits = line.span.start <= at
-            && (line.is_ours(file_inode) || (line.is_plain() && !stacks.iter().any(is_stack)));
+/// Whether all of a span is plain, or shared by us already, by what `at` says of the mapping at an
+/// address. `stacks` are addresses that lie at the upper ends of threads' stacks, which reach down
+/// to where their mapping begins.
+fn is_plain(span: Span, stacks: &[usize], at: impl Fn(usize) -> Option<Mapping>) -> bool {
+    let mut address = span.start;
+    while address < span.end {
+        let Some(found) = at(address) else {
+            return false;
+        };
+        let held = found.span;
+        let is_stack = |&top: &usize| held.start <= top && top < held.end && address <= top;
+        let fits = match found.kind {
+            Kind::Plain => !stacks.iter().any(is_stack),
+            Kind::Ours => true,
+            Kind::Other => false,
+        };
         if !fits {
             return false;
         }
-        at = line.span.end;
-        if at >= span.end {
-            return true;
-        }
+        address = held.end;
     }
-    false
+    true
 }
 
 /// An address at the upper end of the stack of each thread but the first: the C library keeps what
 /// it knows of a thread there, and tells the kernel where its list of held locks is.
-fn stacks() -> Option<Vec<usize>> {
+fn stacks(threads: usize) -> Option<Vec<usize>> {
     let mut tops = Vec::new();
+    if threads == 1 {
+        // This one, whose stack has a name, or which is the first.
+        return Some(tops);
+    }
     // SAFETY: takes nothing.
     let first = unsafe { libc::getpid() };
     for entry in fs::read_dir("/proc/self/task").ok()? {
@@ -153,44 +107,22 @@ fn is_library_data(span: Span) -> bool {
     search.is_found
 }
 
-/// A file of /proc, in which names of processes and files need not be UTF-8.
-fn read_text(path: &str) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
-}
-
-/// Whether something may keep physical pages of this process.
-fn has_keepers() -> bool {
-    let Ok(status) = read_text("/proc/self/status") else {
-        return true;
-    };
-    let pinned = status.lines().find_map(|line| line.strip_prefix("VmPin:"));
-    if pinned.is_some_and(|size| size.trim() != "0 kB") {
-        return true;
-    }
-    let Ok(descriptors) = fs::read_dir("/proc/self/fd") else {
-        return true;
-    };
-    descriptors.flatten().any(|entry| {
-        let target = fs::read_link(entry.path()).unwrap_or_default();
-        let target = target.to_string_lossy();
-        KEEPERS.iter().any(|keeper| target.starts_with(keeper))
-    })
-}
-
 /// Whether all of a span is plain private memory, as far as the system says.
 pub fn is_private(span: Span) -> bool {
-    read_text("/proc/self/maps").is_ok_and(|maps| is_plain(&maps, span, 0, &[]))
+    Mappings::of_self(span.start)
+        .is_ok_and(|mappings| is_plain(span, &[], |address| mappings.at(address, 0)))
 }
 
-/// Whether memory may be shared that was not, or only in part. Slow path: reads /proc, some hundred
-/// microseconds.
+/// Whether memory may be shared that was not, or only in part. Slow path: asks the system, some
+/// tens of microseconds.
 pub fn may_be_shared(span: Span, file_inode: u64) -> bool {
-    let Ok(maps) = read_text("/proc/self/maps") else {
+    let (Ok(mappings), Some(status)) = (Mappings::of_self(span.start), Status::read()) else {
         return false;
     };
-    stacks().is_some_and(|stacks| is_plain(&maps, span, file_inode, &stacks))
+    let at = |address| mappings.at(address, file_inode);
+    stacks(status.threads).is_some_and(|stacks| is_plain(span, &stacks, at))
         && !is_library_data(span)
-        && !has_keepers()
+        && !status.has_keepers()
 }
 
 #[cfg(test)]
@@ -212,7 +144,8 @@ mod tests {
 
     #[test]
     fn only_plain_memory_without_a_hole_and_what_is_ours_may_be_shared() {
-        let ask = |start, end| is_plain(MAPS, Span { start, end }, 77, &[]);
+        let maps = Mappings::Read(MAPS.into());
+        let ask = |start, end| is_plain(Span { start, end }, &[], |at| maps.at(at, 77));
         assert!(ask(0x40_2000, 0x50_0000) && ask(0x60_0000, 0x70_0000));
         assert!(ask(0x7f00_0001_0000, 0x7f00_0028_0000), "three in a row");
         for (start, end, why) in [
@@ -232,7 +165,8 @@ mod tests {
     #[test]
     fn below_what_the_c_library_keeps_of_a_thread_lies_its_stack() {
         let stacks = [0x7f00_0008_0000];
-        let ask = |start, end| is_plain(MAPS, Span { start, end }, 77, &stacks);
+        let maps = Mappings::Read(MAPS.into());
+        let ask = |start, end| is_plain(Span { start, end }, &stacks, |at| maps.at(at, 77));
         assert!(!ask(0x7f00_0001_0000, 0x7f00_0002_0000));
         assert!(
             ask(0x7f00_0009_0000, 0x7f00_000a_0000),

@@ -14,8 +14,9 @@
 //! memory stays as it is.
 //!
 //! The way of a long message: [`interface`] (the provider asks) -> [`table`] (what is shared, under
-//! a lock) -> [`offers`] (was the buffer offered often enough) -> [`eligible`] (may it be shared)
-//! -> [`table`] again, which moves it into the [`mod@file`].
+//! a lock) -> [`offers`] (was the buffer offered often enough) -> [`eligible`] (may it be shared,
+//! by its [`mappings`] and by what [`keepers`] there are) -> [`table`] again, which moves it into
+//! the [`mod@file`].
 //!
 //! The way of a free(3): [`interpose`] -> [`filter`] (nearly always nothing of it is shared, and
 //! [`real`] frees it) -> [`table`]. Mappings take the same way through [`interpose_maps`] and
@@ -31,7 +32,9 @@ pub mod interface;
 pub mod interpose;
 #[cfg(not(test))]
 pub mod interpose_maps;
+mod keepers;
 mod limit;
+mod mappings;
 pub mod offers;
 mod process;
 pub mod real;

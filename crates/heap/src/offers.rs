@@ -13,14 +13,16 @@
 
 use crate::spans::{PAGE_BYTES, Span};
 
-/// What it costs to share a buffer: reading /proc and two mappings, and for each page the copy into
-/// the file and the page faults on both sides. Measured:
+/// What it costs to share a buffer: questions to the system and two mappings, and for each page the
+/// copy into the file and the page faults on both sides. Measured:
+/// docs/lab/2026-11-30-sharing-sooner.md, and for the pages
 /// docs/lab/2026-11-29-what-sharing-brings-programs.md.
-const SHARING_NS: u64 = 260_000;
+const SHARING_NS: u64 = 160_000;
 const SHARING_PAGE_NS: u64 = 3_700;
 
 /// What a message out of private memory takes longer, where its receiver would copy it out of
-/// shared memory. Measured, as above.
+/// shared memory. Measured:
+/// docs/lab/2026-11-29-what-sharing-brings-programs.md.
 const LOSS_NS: u64 = 1_200;
 const LOSS_PAGE_NS: u64 = 200;
 

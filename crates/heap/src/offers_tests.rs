@@ -47,11 +47,11 @@ fn least_cost_ns(span: Span, messages: u64) -> u64 {
 #[test]
 fn a_buffer_is_shared_once_its_messages_lost_what_sharing_costs() {
     for (bytes, least, most) in [
-        (8 * KIB, 150, 180),
-        (16 * KIB, 120, 150),
-        (64 * KIB, 60, 90),
-        (256 * KIB, 30, 40),
-        (MIB, 20, 30),
+        (8 * KIB, 100, 110),
+        (16 * KIB, 80, 95),
+        (64 * KIB, 45, 55),
+        (256 * KIB, 25, 32),
+        (MIB, 19, 24),
         (8 * MIB, 18, 22),
         (1 << 30, 18, 20),
     ] {
