@@ -23,12 +23,33 @@ struct Entry {
     writers: usize,
     /// A task publishes it.
     is_waiting: bool,
+    /// Its name is gone. Nothing else has its bytes, so it stays for those who read the file.
+    is_unlinked: bool,
+}
+
+#[derive(Default)]
+struct Table {
+    entries: HashMap<u64, Entry>,
+    /// Open files by which nodes are only read, also of nodes without a draft.
+    readers: HashMap<u64, u64>,
+}
+
+impl Table {
+    /// Takes out the draft of a node that nobody needs any more.
+    fn take_unused(&mut self, ino: u64) -> Option<Arc<Draft>> {
+        let is_read = self.readers.contains_key(&ino);
+        let entry = self.entries.get(&ino)?;
+        if entry.writers > 0 || entry.is_waiting || (entry.is_unlinked && is_read) {
+            return None;
+        }
+        self.entries.remove(&ino).map(|entry| entry.draft)
+    }
 }
 
 /// All drafts of a mount.
 pub struct Drafts {
     core: Arc<Core>,
-    table: Mutex<HashMap<u64, Entry>>,
+    table: Mutex<Table>,
     turns: Arc<Semaphore>,
     published: Notify,
 }
@@ -44,26 +65,64 @@ impl Drafts {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
+    fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The draft of a node, if it has one.
     pub fn get(&self, ino: u64) -> Option<Arc<Draft>> {
-        self.table().get(&ino).map(|entry| Arc::clone(&entry.draft))
+        let table = self.table();
+        let entry = table.entries.get(&ino)?;
+        Some(Arc::clone(&entry.draft))
     }
 
     /// The nodes that have one.
     pub fn inos(&self) -> Vec<u64> {
-        self.table().keys().copied().collect()
+        self.table().entries.keys().copied().collect()
     }
 
     /// The draft of a node, for one writer more.
     pub fn share(&self, ino: u64) -> Option<Arc<Draft>> {
         let mut table = self.table();
-        let entry = table.get_mut(&ino)?;
+        let entry = table.entries.get_mut(&ino)?;
         entry.writers += 1;
         Some(Arc::clone(&entry.draft))
+    }
+
+    /// A node has one reader more.
+    pub fn add_reader(&self, ino: u64) {
+        *self.table().readers.entry(ino).or_default() += 1;
+    }
+
+    /// One reader less. The last one takes a draft with it that was there for readers alone.
+    pub async fn release_reader(&self, ino: u64) {
+        let draft = {
+            let mut table = self.table();
+            if let Some(count) = table.readers.get_mut(&ino) {
+                *count -= 1;
+                if *count == 0 {
+                    table.readers.remove(&ino);
+                }
+            }
+            table.take_unused(ino)
+        };
+        if let Some(draft) = draft {
+            self.end(ino, draft, false).await;
+        }
+    }
+
+    /// The name of a node is gone: what is written is never published, and read by those who have
+    /// the file open until the last of them closes it.
+    pub async fn unlink(&self, ino: u64) {
+        let draft = {
+            let mut table = self.table();
+            let Some(entry) = table.entries.get_mut(&ino) else {
+                return;
+            };
+            entry.is_unlinked = true;
+            Arc::clone(&entry.draft)
+        };
+        draft.unlink().await;
     }
 
     /// The same, made where there is none. Two may come here at once; the second writes to the
@@ -75,8 +134,9 @@ impl Drafts {
                 draft: Arc::new(Draft::new(Arc::clone(&self.core), ino, origin)),
                 writers: 0,
                 is_waiting: false,
+                is_unlinked: false,
             };
-            let entry = table.entry(ino).or_insert_with(new);
+            let entry = table.entries.entry(ino).or_insert_with(new);
             entry.writers += 1;
             Arc::clone(&entry.draft)
         };
@@ -88,35 +148,25 @@ impl Drafts {
 
     /// One writer less. What the last one leaves is published by a task if it may be `later`.
     pub async fn release(self: &Arc<Self>, ino: u64, later: bool, was_published: bool) {
-        let draft = {
+        let unused = {
             let mut table = self.table();
-            let Some(entry) = table.get_mut(&ino) else {
+            let Some(entry) = table.entries.get_mut(&ino) else {
                 return;
             };
             entry.writers = entry.writers.saturating_sub(1);
-            if entry.writers > 0 || entry.is_waiting {
+            if later && entry.writers == 0 && !entry.is_waiting {
+                entry.is_waiting = true;
+                let (this, draft) = (Arc::clone(self), Arc::clone(&entry.draft));
+                self.core
+                    .runtime
+                    .spawn(async move { this.publish_behind(ino, draft).await });
                 return;
             }
-            if later {
-                entry.is_waiting = true;
-                Arc::clone(&entry.draft)
-            } else {
-                let Some(entry) = table.remove(&ino) else {
-                    return;
-                };
-                entry.draft
-            }
+            table.take_unused(ino)
         };
-        if !later {
-            self.end(ino, &draft, !was_published).await;
-            drop(draft);
-            self.published.notify_waiters();
-            return;
+        if let Some(draft) = unused {
+            self.end(ino, draft, !was_published).await;
         }
-        let this = Arc::clone(self);
-        self.core
-            .runtime
-            .spawn(async move { this.publish_behind(ino, draft).await });
     }
 
     /// Publishes what nobody writes any more, as often as that takes.
@@ -140,39 +190,41 @@ impl Drafts {
             self.core
                 .tell(&format!("a closed file was not published: {fault}"));
         }
-        let is_last = {
-            let mut table = self.table();
-            let writers = table.get_mut(&ino).map_or(0, |entry| {
-                entry.is_waiting = false;
-                entry.writers
-            });
-            if writers == 0 {
-                table.remove(&ino);
-            }
-            writers == 0
-        };
-        if is_last {
-            self.end(ino, &draft, outcome.is_err()).await;
-        }
-        // Its log goes before anybody hears that nothing waits; large data may still be leaving.
         drop(draft);
-        self.published.notify_waiters();
+        let unused = {
+            let mut table = self.table();
+            if let Some(entry) = table.entries.get_mut(&ino) {
+                entry.is_waiting = false;
+            }
+            table.take_unused(ino)
+        };
+        match unused {
+            Some(draft) => self.end(ino, draft, outcome.is_err()).await,
+            None => self.published.notify_waiters(),
+        }
     }
 
-    /// Nobody writes a file any more, and nothing of it waits.
-    async fn end(&self, ino: u64, draft: &Draft, was_lost: bool) {
+    /// Nobody needs a draft any more: it was taken out of the table.
+    async fn end(&self, ino: u64, draft: Arc<Draft>, was_lost: bool) {
         if let Some(log) = draft.end().await {
             self.core.tell(&format!(
                 "what was not published stays in {log} for the next mount"
             ));
         }
+        self.show_ended(ino, was_lost);
+        // Its log goes before anybody hears that nothing waits; large data may still be leaving.
+        drop(draft);
+        self.published.notify_waiters();
+    }
+
+    /// A node has no draft any more, unless somebody writes it again by now.
+    fn show_ended(&self, ino: u64, was_lost: bool) {
         let mut nodes = self.core.nodes();
         let Some(node) = nodes.get(ino) else {
             return;
         };
         let (parent, name) = (node.parent, node.name.clone());
-        // Somebody may write it again by now.
-        let is_draft = self.table().contains_key(&ino);
+        let is_draft = self.table().entries.contains_key(&ino);
         if let Some(file) = nodes.file(ino) {
             file.is_draft = is_draft;
             file.is_lost |= was_lost;
@@ -196,8 +248,8 @@ impl Drafts {
             let (is_open, is_waiting) = {
                 let table = self.table();
                 (
-                    !table.is_empty(),
-                    table.values().any(|entry| entry.is_waiting),
+                    !table.entries.is_empty(),
+                    table.entries.values().any(|entry| entry.is_waiting),
                 )
             };
             if !is_open {

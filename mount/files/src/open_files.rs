@@ -40,6 +40,11 @@ pub(crate) struct OpenFile {
 }
 
 impl OpenFile {
+    /// Whether it only reads, and reads what anybody writes meanwhile.
+    fn reads_drafts(&self) -> bool {
+        self.draft.is_none() && !self.mode.is_pinned
+    }
+
     /// The content with the tag `old` lies elsewhere now.
     pub(crate) fn read_of(&self, version: &Arc<Version>, old: Option<&ETag>) {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +68,7 @@ pub struct OpenFiles {
     pub(crate) open: Open<OpenFile>,
     pieces: Pieces,
     /// Files that are being written, or wait to be published.
-    drafts: Arc<Drafts>,
+    pub(crate) drafts: Arc<Drafts>,
     /// Files that are open, and whose names are gone.
     pub(crate) hidden: Hidden,
 }
@@ -164,14 +169,17 @@ impl OpenFiles {
         if let Some(draft) = draft.as_ref().filter(|_| mode.truncates) {
             draft.resize(0).await?;
         }
-        let handle = self.open.add(OpenFile {
+        let file = OpenFile {
             ino,
             reader: Mutex::new(Arc::new(Reader::new(version))),
             draft,
             mode,
-        });
+        };
+        if file.reads_drafts() {
+            self.drafts.add_reader(ino);
+        }
         Ok(Opened {
-            handle,
+            handle: self.open.add(file),
             keeps_pages,
         })
     }
@@ -383,12 +391,12 @@ impl OpenFiles {
 
     async fn close_draft(&self, file: &OpenFile) -> Result<(), Fault> {
         let Some(draft) = &file.draft else {
+            release(self, file, true).await;
             return Ok(());
         };
         if self.core.settings.writes.publish == Publish::Close {
             let published = draft.publish().await;
-            let is_published = published.is_ok();
-            self.drafts.release(file.ino, false, is_published).await;
+            release(self, file, published.is_ok()).await;
             return published;
         }
         // What the log here does not take must be heard of.
@@ -404,6 +412,16 @@ impl OpenFiles {
     }
 }
 
+/// A file that was closed needs no draft any more, and leaves nothing to be published.
+async fn release(files: &OpenFiles, file: &OpenFile, was_published: bool) {
+    if file.draft.is_some() {
+        let drafts = &files.drafts;
+        drafts.release(file.ino, false, was_published).await;
+    } else if file.reads_drafts() {
+        files.drafts.release_reader(file.ino).await;
+    }
+}
+
 /// Closes a file by which nothing may be published any more: a program heard that it is broken.
 /// What others who have it open wrote to the same draft is theirs to publish.
 pub async fn close_broken(files: &OpenFiles, handle: u64) {
@@ -412,8 +430,8 @@ pub async fn close_broken(files: &OpenFiles, handle: u64) {
     };
     if let Some(draft) = &file.draft {
         draft.told().await;
-        files.drafts.release(file.ino, false, false).await;
     }
+    release(files, &file, false).await;
     if !files.open.all().iter().any(|other| other.ino == file.ino) {
         files.hidden.closed(file.ino).await;
     }
@@ -442,9 +460,7 @@ pub(crate) async fn close_unpublished(files: &OpenFiles, handle: u64) {
     let Some(file) = files.open.remove(handle) else {
         return;
     };
-    if file.draft.is_some() {
-        files.drafts.release(file.ino, false, true).await;
-    }
+    release(files, &file, true).await;
 }
 
 /// Writes as [`OpenFiles::write`], without waiting for anything but this host's disk. `None` where

@@ -77,6 +77,10 @@ pub async fn hide(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
     // Of what was never published there is nothing that could be kept.
     let was_published = old.as_ref().is_some_and(|old| !old.as_str().is_empty());
     if !handles.is_empty() && !is_only_here && was_published {
+        for file in &handles {
+            // What this mount published since it was opened is what it reads on.
+            let _ = files.reader(file);
+        }
         // What is gone already cannot be kept.
         match files.hidden.hide(ino).await {
             Ok(version) => {
@@ -97,9 +101,7 @@ pub async fn hide(files: &OpenFiles, ino: u64) -> Result<(), Fault> {
 
 /// The name of a file is gone: what is written is never published.
 pub async fn unlink(files: &OpenFiles, ino: u64) {
-    if let Some(draft) = files.draft(ino) {
-        draft.unlink().await;
-    }
+    files.drafts.unlink(ino).await;
 }
 
 /// The name of a file stays after all, and what is written to it is published.

@@ -111,6 +111,18 @@ impl Mount {
         published
     }
 
+    /// The last descriptor goes.
+    fn shut(&self, handle: u64) {
+        let closed = self.files.open_files.close(handle);
+        self.runtime.block_on(closed).unwrap();
+    }
+
+    /// All is closed, and published.
+    fn settle(&self) {
+        let settled = self.files.open_files.settle_all(Duration::from_secs(100));
+        self.runtime.block_on(settled);
+    }
+
     fn read(&self, handle: u64, offset: u64, size: u64) -> Vec<u8> {
         let read = self.files.open_files.read(handle, offset, size);
         self.runtime.block_on(read).unwrap().to_vec()

@@ -2,7 +2,8 @@
 //! Laws of names that change: files and folders that are renamed, unlinked and replaced, also while
 //! they are open.
 
-use weft_files::{Making, Name, Reason};
+use tokio::runtime::Runtime;
+use weft_files::{Making, Name, Publish, Reason, Writes};
 use weft_store::Failure;
 use weft_store::memory::Operation;
 
@@ -101,6 +102,58 @@ fn file_that_is_unlinked_while_written_never_appears() {
     mount.close(handle).unwrap();
     assert_eq!(mount.store.keys(), [""; 0]);
     assert_eq!(mount.names(), [""; 0]);
+}
+
+#[test]
+fn reader_of_an_unlinked_file_reads_on_when_its_writer_has_closed_it() {
+    for publish in [Publish::Close, Publish::Fsync, Publish::Async] {
+        for is_stored in [false, true] {
+            let writes = Writes::temporary(publish).unwrap();
+            let mount = Mount::with(Runtime::new().unwrap(), writes);
+            if is_stored {
+                mount.store.plant("d", "old");
+            }
+            let before = is_stored.then(|| mount.open("d", READ));
+            let writer = if is_stored {
+                mount.open("d", WRITE)
+            } else {
+                mount.create("d")
+            };
+            mount.write(writer, 0, &[7; 45]).unwrap();
+            let reader = mount.open("d", READ);
+            unlink(&mount, "d");
+            mount.shut(writer);
+            for reader in [Some(reader), before].into_iter().flatten() {
+                let read = mount.read(reader, 0, 50);
+                assert_eq!(read, [7; 45], "{publish:?}, stored: {is_stored}");
+            }
+            mount.shut(reader);
+            if let Some(before) = before {
+                assert_eq!(mount.read(before, 0, 1), [7]);
+                mount.shut(before);
+            }
+            mount.settle();
+            assert_eq!(mount.store.keys(), [""; 0], "it was never published");
+            assert_eq!(
+                mount.staged("log"),
+                0,
+                "the last one took its bytes with it"
+            );
+        }
+    }
+}
+
+#[test]
+fn file_that_was_published_and_unlinked_is_read_by_who_opened_it_before() {
+    let mount = Mount::new();
+    let writer = mount.create("d");
+    mount.write(writer, 0, b"x").unwrap();
+    let reader = mount.open("d", READ);
+    mount.close(writer).unwrap();
+    unlink(&mount, "d");
+    assert_eq!(mount.read(reader, 0, 9), b"x");
+    mount.shut(reader);
+    assert_eq!(mount.store.keys(), [""; 0]);
 }
 
 fn inside(mount: &Mount, name: &str) -> u64 {
