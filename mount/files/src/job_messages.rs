@@ -8,7 +8,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use weft_store::{ETag, ListRequest, ObjectInfo, Page, Range};
 
 /// Specified (2.4).
-pub const VERSION: u8 = 4;
+pub const VERSION: u8 = 5;
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::fault::{Fault, Reason};
 use crate::job::{ELSE, FOLLOWS, Neighbours, refusal};
 use crate::locks::keeper::{Grant, Keeper, Limits};
-use crate::locks::messages::{About, Many, Notice, Reply, Request, Session, Wish};
+use crate::locks::messages::{About, Answer, Many, Notice, Reply, Request, Session, Wish};
 use crate::locks::seat::{Asked, Place, Seat};
 use crate::locks::table::{Holder, Lock, Span};
 use crate::owners;
@@ -49,6 +49,8 @@ pub struct Locks {
     /// here: the keeper does not know their order.
     turns: Turns,
     began: Instant,
+    /// Of this mount, among those that were at this place.
+    term: u64,
     lease: Duration,
     /// Set once no lock can be held that an earlier mount at this place kept.
     is_known: OnceCell<()>,
@@ -66,6 +68,7 @@ impl Locks {
             neighbours,
             runtime,
             began: Instant::now(),
+            term: fastrand::u64(..),
             lease,
             is_known: OnceCell::new(),
         });
@@ -218,10 +221,8 @@ impl Locks {
                 let hears = u8::from(self.seat.granted(node, session, ticket));
                 [Bytes::from_static(&[FOLLOWS]), Bytes::from(vec![hears])]
             }
-            About::Notice(Notice::Begun { keeper }) => {
-                if let Ok(keeper) = usize::try_from(keeper) {
-                    self.seat.keeper_begun(keeper);
-                }
+            About::Notice(Notice::Begun { term, .. }) => {
+                self.seat.keeper_begun(node, term);
                 [Bytes::from_static(&[FOLLOWS]), Bytes::from_static(&[1])]
             }
         }
@@ -285,7 +286,7 @@ impl Locks {
             ticket: wanted.ticket,
         };
         let (sent, keeper) = (Instant::now(), place.keeper);
-        let reply = if keeper == self.neighbours.own() {
+        let answer = if keeper == self.neighbours.own() {
             Some(self.serve(&request).await)
         } else {
             // A keeper that begins may wait for a node that has not begun.
@@ -298,22 +299,25 @@ impl Locks {
                 .neighbours
                 .ask_soon(keeper, request.write(), patience)
                 .await;
-            answer.ok().and_then(Reply::read)
+            answer.ok().and_then(Answer::read)
         };
-        match reply {
-            Some(Reply::Over) | None => {
-                self.seat.over(keeper, session.number);
-                None
-            }
-            reply => reply.filter(|_| self.seat.answered(keeper, session.number, sent)),
-        }
+        let Some(answer) = answer.filter(|answer| answer.reply != Reply::Over) else {
+            self.seat.over(keeper, session.number);
+            return None;
+        };
+        let (number, term) = (session.number, answer.term);
+        let lasts = self.seat.answered(keeper, number, term, sent);
+        lasts.then_some(answer.reply)
     }
 
-    async fn serve(self: &Arc<Self>, request: &Request) -> Reply {
+    async fn serve(self: &Arc<Self>, request: &Request) -> Answer {
         self.is_known.get_or_init(|| self.begin_to_keep()).await;
         let (reply, grants) = self.keeper.serve(request, Instant::now());
         self.deliver(grants);
-        reply
+        Answer {
+            term: self.term,
+            reply,
+        }
     }
 
     /// All nodes give up what an earlier mount at this place kept for them, or are silent for so
@@ -321,10 +325,14 @@ impl Locks {
     async fn begin_to_keep(self: &Arc<Self>) {
         let own = self.neighbours.own();
         let until = self.began + self.lease + self.lease / 10;
+        if Instant::now() >= until {
+            return;
+        }
         let others = (0..self.neighbours.node_count()).filter(|node| *node != own);
         let told = others.map(|node| {
             let locks = Arc::clone(self);
-            let notice = Notice::Begun { keeper: own as u64 }.write();
+            let (keeper, term) = (own as u64, self.term);
+            let notice = Notice::Begun { keeper, term }.write();
             self.runtime.spawn(timeout_at(until, async move {
                 let (nodes, lease) = (&locks.neighbours, locks.lease);
                 while nodes.ask_soon(node, notice.clone(), lease).await.is_err() {

@@ -67,6 +67,15 @@ pub struct Request {
     pub ticket: u64,
 }
 
+/// What a keeper answers, and which mount of its node that is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer {
+    /// Another one for each mount.
+    pub term: u64,
+    /// To the question.
+    pub reply: Reply,
+}
+
 /// What a keeper answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
@@ -118,6 +127,8 @@ pub enum Notice {
     Begun {
         /// Which node it is.
         keeper: u64,
+        /// Which mount of that node.
+        term: u64,
     },
 }
 
@@ -135,7 +146,7 @@ impl About {
     pub fn node(&self) -> Option<u64> {
         match self {
             Self::Request(request) => Some(request.session.node),
-            Self::Notice(Notice::Begun { keeper }) => Some(*keeper),
+            Self::Notice(Notice::Begun { keeper, .. }) => Some(*keeper),
             Self::Notice(Notice::Granted { .. }) => None,
         }
     }
@@ -170,24 +181,44 @@ impl Notice {
                 to.put_u64_le(session);
                 to.put_u64_le(ticket);
             }
-            Self::Begun { keeper } => {
+            Self::Begun { keeper, term } => {
                 to.put_u8(1);
                 to.put_u64_le(keeper);
+                to.put_u64_le(term);
             }
         }
         to.freeze()
     }
 }
 
-impl Reply {
-    /// As an answer.
+impl Answer {
+    /// As bytes.
     pub fn write(self) -> [Bytes; 2] {
         let mut to = BytesMut::new();
+        to.put_u64_le(self.term);
+        self.reply.put(&mut to);
+        [Bytes::from_static(&[FOLLOWS]), to.freeze()]
+    }
+
+    /// From bytes.
+    pub fn read(mut from: Bytes) -> Option<Self> {
+        if from.try_get_u8().ok()? != FOLLOWS {
+            return None;
+        }
+        Some(Self {
+            term: from.try_get_u64_le().ok()?,
+            reply: Reply::read(&mut from)?,
+        })
+    }
+}
+
+impl Reply {
+    fn put(self, to: &mut BytesMut) {
         match self {
             Self::Done => to.put_u8(0),
             Self::Taken(lock) => {
                 to.put_u8(1);
-                put_lock(&mut to, &lock);
+                put_lock(to, &lock);
             }
             Self::Waits => to.put_u8(2),
             Self::Deadlock => to.put_u8(3),
@@ -202,17 +233,12 @@ impl Reply {
                 to.put_u32_le(limit);
             }
         }
-        [Bytes::from_static(&[FOLLOWS]), to.freeze()]
     }
 
-    /// From an answer.
-    pub fn read(mut from: Bytes) -> Option<Self> {
-        if from.try_get_u8().ok()? != FOLLOWS {
-            return None;
-        }
+    fn read(from: &mut Bytes) -> Option<Self> {
         Some(match from.try_get_u8().ok()? {
             0 => Self::Done,
-            1 => Self::Taken(lock(&mut from)?),
+            1 => Self::Taken(lock(from)?),
             2 => Self::Waits,
             3 => Self::Deadlock,
             4 => Self::Over,
@@ -265,6 +291,7 @@ fn notice(from: &mut Bytes) -> Option<Notice> {
         }),
         1 => Some(Notice::Begun {
             keeper: from.try_get_u64_le().ok()?,
+            term: from.try_get_u64_le().ok()?,
         }),
         _ => None,
     }
@@ -338,7 +365,7 @@ mod tests {
                 session: 4,
                 ticket: 5,
             },
-            Notice::Begun { keeper: 2 },
+            Notice::Begun { keeper: 2, term: 9 },
         ];
         for notice in notices {
             assert_eq!(read(notice.write()), Some(About::Notice(notice)));
@@ -354,7 +381,8 @@ mod tests {
             Reply::Full(Many::Waiting(1 << 20)),
         ];
         for reply in replies {
-            assert_eq!(Reply::read(reply.write().concat().into()), Some(reply));
+            let answer = Answer { term: 8, reply };
+            assert_eq!(Answer::read(answer.write().concat().into()), Some(answer));
         }
     }
 

@@ -32,6 +32,8 @@ struct File {
 struct Open {
     number: u64,
     valid_until: Option<Instant>,
+    /// Which mount of the keeper's node answered.
+    term: Option<u64>,
 }
 
 /// One who waits here.
@@ -165,6 +167,7 @@ impl Seat {
             let open = Open {
                 number: state.last_session,
                 valid_until: None,
+                term: None,
             };
             state.sessions.insert(keeper, open);
         }
@@ -176,17 +179,21 @@ impl Seat {
         }
     }
 
-    /// A keeper answered what was asked at `sent`. Whether the session still lasts.
-    pub fn answered(&self, keeper: usize, number: u64, sent: Instant) -> bool {
+    /// The mount `term` of a keeper answered what was asked at `sent`. Whether the session still
+    /// lasts.
+    pub fn answered(&self, keeper: usize, number: u64, term: u64, sent: Instant) -> bool {
         let until = sent + self.lease;
         let mut state = self.state();
-        match state.sessions.get_mut(&keeper) {
-            Some(open) if open.number == number => {
-                open.valid_until = open.valid_until.max(Some(until));
-                true
-            }
-            _ => false,
+        let open = state.sessions.get_mut(&keeper);
+        let Some(open) = open.filter(|open| open.number == number) else {
+            return false;
+        };
+        if *open.term.get_or_insert(term) != term {
+            state.end_session(keeper);
+            return false;
         }
+        open.valid_until = open.valid_until.max(Some(until));
+        true
     }
 
     /// A session is over, if it is this one: its locks are lost, and who waits waits in vain.
@@ -198,10 +205,11 @@ impl Seat {
         }
     }
 
-    /// A keeper has begun: if it answered before, it was another one.
-    pub fn keeper_begun(&self, keeper: usize) {
+    /// The mount `term` of a keeper has begun: what another one answered before is over. It may
+    /// have answered itself before this is heard.
+    pub fn keeper_begun(&self, keeper: usize, term: u64) {
         let mut state = self.state();
-        let is_old = |open: &Open| open.valid_until.is_some();
+        let is_old = |open: &Open| open.term.is_some_and(|known| known != term);
         if state.sessions.get(&keeper).is_some_and(is_old) {
             state.end_session(keeper);
         }

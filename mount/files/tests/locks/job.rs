@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::runtime::Handle;
+use weft_files::locks::messages::{About, Notice};
 use weft_files::locks::seat::Asked;
 use weft_files::locks::table::{Lock, Span};
 use weft_files::locks::{LEASE, Locks, WHOLE, messages, waiting};
@@ -25,6 +26,8 @@ struct Net {
     is_cut: [AtomicBool; NODES],
     /// Messages are under way for some time, and overtake each other.
     is_slow: AtomicBool,
+    /// Notices that a keeper has begun are heard after this many seconds, and never answered.
+    notices_take: AtomicU64,
     asked: AtomicU64,
 }
 
@@ -54,6 +57,16 @@ impl Neighbours for Seen {
             let nodes = self.net.nodes.lock().unwrap();
             nodes.get(node).cloned().ok_or("not there yet")?
         };
+        let late = self.net.notices_take.load(Ordering::Relaxed);
+        if late > 0 && matches!(about, About::Notice(Notice::Begun { .. })) {
+            // What was sent arrives, whether somebody waits for the answer or not.
+            let own = self.own;
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_secs(late)).await;
+                locks.answer(own, about).await;
+            });
+            return pending().await;
+        }
         self.net.pass().await;
         let answer = locks.answer(self.own, about).await.concat().into();
         self.net.pass().await;
@@ -218,6 +231,27 @@ async fn keeper_that_begins_anew_ends_what_was_held() {
     net.nodes.lock().unwrap()[0] = new;
     assert_eq!(take(&other, &key, 1, true).await, None);
     assert_eq!(one.check(1).unwrap_err().reason, Reason::Broken);
+}
+
+/// It comes when the keeper has given locks already: since it waited in vain for the answer, or
+/// since it began so long ago that it need not wait.
+#[tokio::test(start_paused = true)]
+async fn late_notice_that_a_keeper_has_begun_ends_no_lock_that_it_gave_itself() {
+    let key = net().key().await;
+    for (since, late) in [(0, 1), (0, 15), (2, 1)] {
+        let net = net();
+        let one = net.node(1);
+        tokio::time::sleep(since * LEASE).await;
+        net.notices_take.store(late, Ordering::Relaxed);
+        assert_eq!(take(&one, &key, 1, true).await, None);
+        tokio::time::sleep(2 * LEASE).await;
+        assert_eq!(
+            one.check(1),
+            Ok(()),
+            "after {since} leases, late by {late} s"
+        );
+        assert_eq!(take(&net.node(2), &key, 1, true).await, Some(Reason::Taken));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -113,7 +113,7 @@ fn node_that_asks_in_the_name_of_another_is_refused() {
     // docs/job-cache.md, 5.1 and 5.4: opens for writing, and makes the file.
     let ask = |node: u64| {
         let key = format!("p/{name}");
-        let mut question = vec![4, 6, 0, 1 | 8];
+        let mut question = vec![5, 6, 0, 1 | 8];
         question.extend(node.to_le_bytes());
         question.extend((key.len() as u32).to_le_bytes());
         question.extend(key.as_bytes());
@@ -127,7 +127,7 @@ fn node_that_asks_in_the_name_of_another_is_refused() {
     assert_eq!(opened[0], 0, "the result follows");
     // What node 0 opened, node 2 cannot write, even if it knows its numbers.
     let write = |node: usize| {
-        let question = [&[4, 7], &opened[1..17], &[0; 16], b"data"].concat();
+        let question = [&[5, 7], &opened[1..17], &[0; 16], b"data"].concat();
         let answer = answers::answer(world.node(1).shared, node, question.into());
         world.runtime.block_on(answer).concat()
     };
