@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# MPI programs that write one file from two hosts of a job, by `weft run --mount` with
-# `:shared-writes`: MPI-IO and parallel HDF5 under each MPI, and IOR. Sourced by
-# tests/mount/run.sh.
+# MPI programs on two hosts of a job, by `weft run --mount`. With `:shared-writes` they write one
+# file: MPI-IO and parallel HDF5 under each MPI, and IOR. With and without it they make files in one
+# tree: mdtest. Sourced by tests/mount/run.sh.
 
 # shellcheck source=tests/mount/two_hosts.sh
 . tests/mount/two_hosts.sh
@@ -17,11 +17,12 @@ with_mount() {
         cp dist/bin/weft "$work/weft/bin/" && cp "$WEFT_MOUNT" "$work/weft/bin/weft-mount"
 }
 # job MPI PREFIX PROGRAM...: two ranks on each of two hosts, with the bucket at $work/folder.
+shares=:shared-writes
 job() {
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 AWS_ENDPOINT_URL=$there \
         WEFT_MPI_PATH=$ROOT/.env/mpi/$1 on a0 timeout 100 "$work/weft/bin/weft" run --quiet \
         --mpi "$1" --hosts a0,b1 --ppn 2 -n 4 --launcher "$agent" \
-        --timeout 90 --mount "s3://data/$2:$work/folder:shared-writes" -- "${@:3}"
+        --timeout 90 --mount "s3://data/$2:$work/folder$shares" -- "${@:3}"
 }
 
 mpi_io() { # mpi_io MPI
@@ -75,6 +76,14 @@ ior_hard_together() {
         -o "$work/folder/hard"
 }
 
+# Rank 0 makes the folders of a tree, and ranks of both hosts make files and folders in them. With
+# -N each rank looks at, reads and removes what a rank of the other host made.
+mdtest_together() { # mdtest_together WORD
+    local shares=$1 tree=("$work/weft/bin/weft" bench mdtest -n 14 -b 2 -z 2 -w 100 -e 100)
+    job mpich "tree$1" "${tree[@]}" -i 3 -d "$work/folder/own" &&
+        job mpich "tree$1" "${tree[@]}" -N 2 -d "$work/folder/others"
+}
+
 if ! reason=$("$TESTBED" check); then
     skip "MPI on two hosts" "$reason"
 elif [ ! -x dist/bin/weft ]; then
@@ -100,5 +109,7 @@ else
         fi
     done
     check "IOR's pieces of 47,008 bytes, read by the ranks of the other host" ior_hard_together
+    check "mdtest in one tree of two hosts" mdtest_together ""
+    check "mdtest in one tree of two hosts that share files" mdtest_together :shared-writes
     end_two_hosts
 fi

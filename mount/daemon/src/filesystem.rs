@@ -522,7 +522,7 @@ impl Filesystem for BucketFilesystem {
         let name = text(name);
         self.run(async move |shared, _| {
             let removed = match &name {
-                Ok(name) => shared.files.remove_folder(named(parent, name)).await,
+                Ok(name) => shared_names::remove_folder(&shared, named(parent, name)).await,
                 Err(fault) => Err(fault.clone()),
             };
             done(reply, "rmdir", removed);

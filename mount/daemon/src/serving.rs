@@ -137,7 +137,11 @@ fn files(
         let job = Arc::new(Job::new(Arc::clone(neighbours), log::tell));
         settings.writes.is_shared = options.job.shared_writes;
         sharing = options.job.shared_writes.then(|| Arc::clone(&job));
-        let shared = Arc::new(JobStore::new(store, job, options.metadata_ttl));
+        let mut shared = JobStore::new(store, job, options.metadata_ttl);
+        if options.access.read_only {
+            shared = shared.read_only();
+        }
+        let shared = Arc::new(shared);
         store = Arc::clone(&shared) as _;
         job_store = Some(shared);
     }

@@ -4,7 +4,7 @@
 //! [`crate::job_store`] for names.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -109,6 +109,11 @@ impl Job {
             }
         }
         None
+    }
+
+    /// Since when every subject has had the owner that it has now, in this node's view.
+    pub fn same_since(&self) -> Instant {
+        self.owners.same_since()
     }
 
     /// Whether this node owns a subject.

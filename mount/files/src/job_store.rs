@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -17,6 +17,9 @@ use weft_store::{
 
 use crate::job::{ELSE, FOLLOWS, Job, MISSING, refusal};
 use crate::job_messages::{self, Question, Wanted};
+use crate::names;
+use crate::new_names::NewNames;
+use crate::shared::messages::{Ask, ByName, subject};
 
 /// Chosen: names that an owner remembers; some tens of megabytes.
 const NAMES: usize = 100_000;
@@ -70,6 +73,13 @@ impl<K: Hash + Eq + Clone, V: Clone> Remembered<K, V> {
     }
 }
 
+/// What is asked of owners from a moment on is not older than another one.
+#[derive(Clone, Copy)]
+struct Freshness {
+    asked_from: Instant,
+    not_before: Instant,
+}
+
 /// A store and the job around it.
 pub struct JobStore {
     store: Arc<dyn Store>,
@@ -80,6 +90,11 @@ pub struct JobStore {
     pages: Remembered<Wanted, Page>,
     /// Of names, by this node.
     last_change: Mutex<Option<Instant>>,
+    freshness: Mutex<Option<Freshness>>,
+    /// Those that this node owns.
+    pub(crate) new_names: NewNames,
+    /// No mount of the job makes names.
+    is_read_only: bool,
 }
 
 impl JobStore {
@@ -92,6 +107,74 @@ impl JobStore {
             objects: Remembered::new(),
             pages: Remembered::new(),
             last_change: Mutex::default(),
+            freshness: Mutex::default(),
+            new_names: NewNames::default(),
+            is_read_only: false,
+        }
+    }
+
+    /// The same where no mount of the job makes names: owners are not asked what is new.
+    pub fn read_only(self) -> Self {
+        Self {
+            is_read_only: true,
+            ..self
+        }
+    }
+
+    /// Whether other mounts of the job may make names that this one knows as missing.
+    pub(crate) fn may_be_new(&self) -> bool {
+        !self.is_read_only && !self.ttl.is_zero()
+    }
+
+    /// What is asked of owners from now on is not older than `moment`.
+    pub(crate) fn freshen(&self, moment: Instant) {
+        let mut freshness = self.freshness();
+        if freshness.is_none_or(|known| known.not_before < moment) {
+            *freshness = Some(Freshness {
+                asked_from: Instant::now(),
+                not_before: moment,
+            });
+        }
+    }
+
+    fn freshness(&self) -> MutexGuard<'_, Option<Freshness>> {
+        self.freshness
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How old an owner's answer may be.
+    fn oldest(&self) -> Duration {
+        let age = self.freshness().map(|known| known.not_before.elapsed());
+        age.map_or(self.ttl, |age| age.min(self.ttl))
+    }
+
+    /// Whether what was asked for at `asked` shows the store as it was at `moment` or later. What
+    /// an owner answers may be older than the question.
+    pub(crate) fn shows(&self, asked: Instant, moment: Instant) -> bool {
+        let is_fresh = |known: Freshness| known.asked_from <= asked && known.not_before >= moment;
+        let at_latest = moment.checked_add(self.ttl);
+        at_latest.is_some_and(|at| asked >= at) || self.freshness().is_some_and(is_fresh)
+    }
+
+    /// A name is in the store from now on. Its owner hears of it before this node's program does.
+    pub(crate) async fn made(&self, key: &str) {
+        let key = key.strip_suffix('/').unwrap_or(key);
+        if !self.may_be_new() || names::is_own_key(key) {
+            return;
+        }
+        let made = Ask::Name {
+            node: self.job.own() as u64,
+            what: ByName::Made,
+            key: key.to_owned(),
+        };
+        if self
+            .job
+            .ask_owner(&subject(key), made.write())
+            .await
+            .is_none()
+        {
+            self.new_names.note(key);
         }
     }
 
@@ -171,14 +254,15 @@ impl Objects for JobStore {
             return self.store.head(key).await;
         }
         let subject = format!("H{key}");
-        let question = Question::Object(self.ttl, key.to_owned());
+        let age = self.oldest();
+        let question = Question::Object(age, key.to_owned());
         let found = match self.job.ask(subject.as_bytes(), &question).await {
             Some(None) => None,
             Some(Some(mut bytes)) => match job_messages::object(&mut bytes) {
                 Some(info) => Some(info),
                 None => return self.store.head(key).await,
             },
-            None => self.own_object(key, self.ttl).await?,
+            None => self.own_object(key, age).await?,
         };
         let missing = || StoreError::new(Failure::Missing, "HeadObject", key, "there is none");
         found.ok_or_else(missing)
@@ -193,14 +277,15 @@ impl Objects for JobStore {
             return self.store.list(request).await;
         }
         let wanted = Wanted::from(request);
-        let question = Question::Page(self.ttl, wanted.clone());
-        let subject = [b"L", &*question.write()].concat();
-        match self.job.ask(&subject, &question).await {
+        let question = |age| Question::Page(age, wanted.clone());
+        let subject = [b"L", &*question(self.ttl).write()].concat();
+        let age = self.oldest();
+        match self.job.ask(&subject, &question(age)).await {
             Some(Some(mut bytes)) => match job_messages::page(&mut bytes) {
                 Some(page) => Ok(page),
                 None => self.store.list(request).await,
             },
-            _ => self.own_page(wanted, self.ttl).await,
+            _ => self.own_page(wanted, age).await,
         }
     }
 
@@ -217,6 +302,7 @@ impl Objects for JobStore {
     ) -> Result<ETag, StoreError> {
         let done = self.store.put_with(key, body, about, when).await;
         self.note_change();
+        self.made(key).await;
         done
     }
 
@@ -235,6 +321,7 @@ impl Objects for JobStore {
     ) -> Result<ETag, StoreError> {
         let done = self.store.copy(from, etag, to, when).await;
         self.note_change();
+        self.made(to).await;
         done
     }
 }
@@ -267,6 +354,7 @@ impl Uploads for JobStore {
     ) -> Result<ETag, StoreError> {
         let done = self.store.complete(upload, parts, when).await;
         self.note_change();
+        self.made(&upload.key).await;
         done
     }
 

@@ -35,7 +35,8 @@
 //!
 //! Other mounts of a job:
 //! - [`job`]: bytes from the other nodes; [`job_store`]: names and listings from them; [`owners`]:
-//!   which node fetches what; [`job_messages`]: the messages between them.
+//!   which node fetches what; [`job_messages`]: the messages between them; [`new_names`]: when
+//!   names were made.
 //! - [`locks`]: locks of files that hold across the job; [`lock_calls`]: the calls on them.
 //! - [`shared`]: files that several nodes write at once.
 //!
@@ -73,6 +74,7 @@ pub mod locks;
 mod mode;
 mod moving_folders;
 mod names;
+mod new_names;
 mod node_names;
 mod nodes;
 mod object_copies;

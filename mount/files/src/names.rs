@@ -64,6 +64,12 @@ pub fn check(name: &str) -> Result<(), Reason> {
     }
 }
 
+/// Whether a key is one that the mount keeps for itself, so that nobody looks for it by a name.
+pub fn is_own_key(key: &str) -> bool {
+    key.split('/')
+        .any(|part| matches!(part, HIDDEN | RENAMES | ATTRIBUTES))
+}
+
 /// S3's longest key.
 const KEY_BYTES: usize = 1024;
 

@@ -16,12 +16,19 @@ const BEGINNING: Duration = Duration::from_secs(5);
 #[derive(Clone, Default)]
 struct Known {
     has_answered: bool,
-    dead_until: Option<Instant>,
+    /// When it was silent last, and until when it counts as dead for that.
+    dead: Option<(Instant, Instant)>,
 }
 
 impl Known {
     fn is_dead(&self, now: Instant) -> bool {
-        self.dead_until.is_some_and(|until| until > now)
+        self.dead.is_some_and(|(_, until)| until > now)
+    }
+
+    /// When it counted as dead, or as alive, for the first time.
+    fn changed(&self, now: Instant) -> Option<Instant> {
+        let (since, until) = self.dead?;
+        Some(if until > now { since } else { until })
     }
 }
 
@@ -70,9 +77,20 @@ impl Owners {
     pub fn is_silent(&self, node: usize) -> bool {
         let now = Instant::now();
         let known = &mut self.known()[node];
-        let was_alive = !known.is_dead(now);
-        known.dead_until = Some(now + DEAD);
-        was_alive
+        let since = match known.dead {
+            Some((since, until)) if until > now => since,
+            _ => now,
+        };
+        known.dead = Some((since, now + DEAD));
+        since == now
+    }
+
+    /// Since when every subject has had the owner that it has now, in this node's view.
+    pub fn same_since(&self) -> Instant {
+        let now = Instant::now();
+        let known = self.known();
+        let changed = known.iter().filter_map(|known| known.changed(now));
+        changed.max().unwrap_or(self.begun)
     }
 }
 
@@ -121,5 +139,18 @@ mod tests {
             let now = owner(&view, subject);
             assert!(now != 2 && (before == 2 || before == now));
         }
+    }
+
+    #[test]
+    fn owners_are_the_same_since_a_node_was_silent_first() {
+        let view = Owners::new(0, 3);
+        assert_eq!(view.same_since(), view.begun);
+        view.is_silent(1);
+        let since = view.same_since();
+        assert!(since >= view.begun);
+        view.is_silent(1);
+        assert_eq!(view.same_since(), since, "it was dead already");
+        view.is_silent(2);
+        assert!(view.same_since() >= since);
     }
 }

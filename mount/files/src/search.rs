@@ -78,6 +78,13 @@ fn known(core: &Core, parent: u64, name: &str) -> Result<Option<Result<Found, Fa
     })
 }
 
+/// When that was asked for which shows that nothing has the name, if it is believed.
+pub fn missing_at(core: &Core, parent: u64, name: &str) -> Option<Instant> {
+    let mut nodes = core.nodes();
+    let (listed, at) = nodes.folder(parent)?.known(name, core.settings.ttl)?;
+    listed.is_none().then_some(at)
+}
+
 fn folder_state(core: &Core, ino: u64) -> Result<(String, bool), Fault> {
     let prefix = core.key(ino)?;
     let mut nodes = core.nodes();

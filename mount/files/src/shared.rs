@@ -13,7 +13,7 @@
 //! - [`messages`]: the questions and answers as bytes.
 
 pub mod answers;
-mod messages;
+pub(crate) mod messages;
 mod others;
 pub mod owned_files;
 mod remote_file;

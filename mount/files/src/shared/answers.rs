@@ -32,19 +32,30 @@ const END_PAUSE: Duration = Duration::from_millis(20);
 
 /// The answer to what the mount of another node of the job asks, in two parts.
 pub async fn answer(shared: &Arc<SharedFiles>, node: usize, question: Bytes) -> [Bytes; 2] {
-    if shared.others.job.is_none() || !messages::is_shared(&question) {
+    if !messages::is_shared(&question) {
         return shared.files.answer(node, question).await;
     }
     let answered = match Ask::read(question) {
         None => return refusal(ELSE, "the question is not understood"),
+        Some(ask) if shared.others.job.is_none() && !ask.is_of_names() => {
+            return refusal(ELSE, "files are not shared here");
+        }
         Some(Ask::Name {
             node: named,
             what,
             key,
-        }) => match checked_node(shared, node, named) {
-            Ok(()) => by_name(shared, node, what, &key).await,
-            Err(fault) => Err(fault),
-        },
+        }) => {
+            let named = match checked_node(shared, node, named) {
+                Ok(()) => by_name(shared, node, what, &key).await,
+                Err(fault) => Err(fault),
+            };
+            match named {
+                Err(fault) if what == ByName::Look && fault.reason == Reason::NotFound => {
+                    return [not_made(shared, &key), Bytes::new()];
+                }
+                named => named,
+            }
+        }
         Some(Ask::Read { file, offset, size }) => match shared.owned.get(node, file) {
             Ok(file) => {
                 let read = shared.files.open_files.read(file.handle, offset, size);
@@ -176,7 +187,15 @@ async fn by_name(
 ) -> Result<Bytes, Fault> {
     let (folders, name) = split(shared, key)?;
     match what {
+        // What is not published is for this node alone where files are not shared.
+        ByName::Look if shared.others.job.is_none() => Err(Reason::NotFound.into()),
         ByName::Look => look(shared, key).ok_or(Reason::NotFound.into()),
+        ByName::Made => {
+            if let Some(store) = &shared.files.job_store {
+                store.new_names.note(key);
+            }
+            Ok(Bytes::new())
+        }
         ByName::Changes => {
             shared_names::changes_here(shared, key)?;
             let parent = parent(shared, folders)?;
@@ -217,7 +236,8 @@ fn checked_node(shared: &SharedFiles, node: usize, named: u64) -> Result<(), Fau
     if named == node as u64 {
         return Ok(());
     }
-    let count = shared.others.job.as_ref().map_or(0, |job| job.node_count());
+    let store = shared.files.job_store.as_ref();
+    let count = store.map_or(0, |store| store.job.node_count());
     let text = format!(
         "node {node} of the job asks in the name of node {named}; the job has {count} nodes, from \
          0 on"
@@ -271,6 +291,13 @@ fn look(shared: &SharedFiles, key: &str) -> Option<Bytes> {
         })
     };
     Some(seen_as_bytes(&of_node.or_else(published)?))
+}
+
+/// The answer that this node knows of no more than the store, and since when it would.
+fn not_made(shared: &SharedFiles, key: &str) -> Bytes {
+    let store = shared.files.job_store.as_ref();
+    let made_at = store.map(|store| store.new_names.made_at(key));
+    messages::not_made(made_at.map_or(Duration::ZERO, |at| at.elapsed()))
 }
 
 /// A key as the folders that its file lies in, and its name.

@@ -2,6 +2,8 @@
 //! Questions about files that several nodes write, and their answers, as bytes: docs/job-cache.md,
 //! clause 5. Bytes that do not have the specified form are refused.
 
+use std::time::Duration;
+
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use weft_store::ObjectInfo;
 
@@ -71,6 +73,8 @@ pub enum ByName {
     Unlink,
     /// It is about to change, or changed, by a rename.
     Changes,
+    /// It was made.
+    Made,
 }
 
 /// What is asked of an open file.
@@ -132,6 +136,20 @@ pub struct Seen {
     pub info: ObjectInfo,
 }
 
+/// What the owner of a name answers who looks for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Looked {
+    /// It knows more than the store, or may.
+    Seen(Seen),
+    /// It does not, and knows since when nobody has made the name.
+    NotMade(Duration),
+}
+
+/// Specified (5.1, 6.1).
+pub fn subject(key: &str) -> Vec<u8> {
+    [b"W", key.as_bytes()].concat()
+}
+
 /// Whether a question is one of these.
 pub fn is_shared(question: &[u8]) -> bool {
     matches!(question, [VERSION, NAME..=CALL, ..])
@@ -150,6 +168,15 @@ fn flags(mode: Mode, creates: bool) -> u8 {
 }
 
 impl Ask {
+    /// Whether every mount of a job answers it, whether files are shared or not.
+    pub fn is_of_names(&self) -> bool {
+        let what = match self {
+            Self::Name { what, .. } => what,
+            _ => return false,
+        };
+        matches!(what, ByName::Look | ByName::Made)
+    }
+
     /// As bytes.
     pub fn write(&self) -> Bytes {
         let mut to = BytesMut::new();
@@ -161,6 +188,7 @@ impl Ask {
                     ByName::Look => (1, 0),
                     ByName::Unlink => (2, 0),
                     ByName::Changes => (3, 0),
+                    ByName::Made => (4, 0),
                 };
                 to.put_slice(&[NAME, what, flags]);
                 to.put_u64_le(*node);
@@ -256,6 +284,7 @@ fn by_name(from: &mut Bytes) -> Option<Ask> {
         1 => ByName::Look,
         2 => ByName::Unlink,
         3 => ByName::Changes,
+        4 => ByName::Made,
         _ => return None,
     };
     let key = text(from)?;
@@ -365,6 +394,30 @@ pub fn answered(mut answer: Bytes) -> Result<Option<Bytes>, Fault> {
     }
 }
 
+/// As bytes: the owner does not know of a name, which nobody has made for so long.
+pub fn not_made(age: Duration) -> Bytes {
+    let mut to = BytesMut::new();
+    to.put_u8(MISSING);
+    to.put_u64_le(age.as_nanos() as u64);
+    to.freeze()
+}
+
+/// From bytes: the answer to who looks for a name.
+///
+/// # Errors
+/// As [`answered`].
+pub fn looked(mut answer: Bytes) -> Result<Looked, Fault> {
+    if answer.first() == Some(&MISSING) {
+        answer.advance(1);
+        let age = answer.try_get_u64_le();
+        let age = age.map_err(|_| not_understood(&answer))?;
+        return Ok(Looked::NotMade(Duration::from_nanos(age)));
+    }
+    let mut found = answered(answer)?.ok_or(Reason::Broken)?;
+    let seen = seen(&mut found).ok_or_else(|| not_understood(&found))?;
+    Ok(Looked::Seen(seen))
+}
+
 /// An answer that is none.
 pub fn not_understood(words: &[u8]) -> Fault {
     let words = String::from_utf8_lossy(words);
@@ -376,104 +429,5 @@ pub fn not_understood(words: &[u8]) -> Fault {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
-
-    use proptest::prelude::*;
-    use weft_store::ETag;
-
-    use super::*;
-
-    const FILE: FileAt = FileAt {
-        session: 7,
-        number: 9,
-    };
-
-    fn questions() -> Vec<Ask> {
-        let mode = Mode {
-            writes: true,
-            truncates: true,
-            is_new: true,
-            ..Mode::default()
-        };
-        let names = [
-            ByName::Open {
-                mode,
-                creates: true,
-            },
-            ByName::Look,
-            ByName::Unlink,
-            ByName::Changes,
-        ];
-        let names = names.map(|what| Ask::Name {
-            node: 3,
-            what,
-            key: "a/ü".to_owned(),
-        });
-        let calls = [Call::Flush, Call::Sync, Call::Resize(5), Call::Close];
-        let calls = calls.into_iter().chain([Call::Look, Call::Wait]);
-        let calls = calls.map(|call| Ask::Call {
-            file: FILE,
-            number: 4,
-            call,
-        });
-        let writes = [Some(47_008), None].map(|offset| Ask::Write {
-            file: FILE,
-            number: 1,
-            offset,
-            data: Bytes::from_static(b"data"),
-        });
-        let read = Ask::Read {
-            file: FILE,
-            offset: 1,
-            size: 2,
-        };
-        let held = Ask::Held {
-            session: 1,
-            numbers: vec![2, 3],
-        };
-        let rest = [read, held].into_iter().chain(writes);
-        names.into_iter().chain(calls).chain(rest).collect()
-    }
-
-    #[test]
-    fn questions_and_answers_are_read_as_they_were_written() {
-        for question in questions() {
-            assert!(is_shared(&question.write()));
-            assert_eq!(Ask::read(question.write()), Some(question));
-        }
-        let written = Seen {
-            is_draft: true,
-            info: ObjectInfo {
-                size_bytes: 7,
-                etag: ETag::new("\"2\""),
-                modified: UNIX_EPOCH + Duration::from_nanos(1_700_000_000_123_456_789),
-                is_archived: false,
-            },
-        };
-        let mut bytes = BytesMut::new();
-        put_seen(&mut bytes, &written);
-        assert_eq!(seen(&mut bytes.freeze()), Some(written));
-        for reason in REASONS {
-            let fault = Fault::because(reason, "why");
-            assert_eq!(answered(refused(&fault)), Err(fault));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn bytes_of_any_kind_are_read_or_refused(
-            noise in prop::collection::vec(any::<u8>(), 0..200),
-            which in 0..14usize,
-            cut in 0..100usize,
-        ) {
-            let question = questions()[which].write();
-            let mut bytes = question[..question.len().saturating_sub(cut)].to_vec();
-            bytes.extend(&noise);
-            let _ = Ask::read(bytes.into());
-            let _ = Ask::read(noise.clone().into());
-            let _ = answered(noise.clone().into());
-            let _ = seen(&mut noise.into());
-        }
-    }
-}
+#[path = "messages_tests.rs"]
+mod tests;

@@ -13,9 +13,10 @@ use crate::changes::Name;
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::job::Job;
+use crate::job_store::JobStore;
 use crate::mode::Mode;
 use crate::names::Listed;
-use crate::shared::messages::{self, Ask, ByName, Seen};
+use crate::shared::messages::{self, Ask, ByName, Looked, Seen, subject};
 use crate::shared::remote_file::Place;
 
 /// What became of an attempt to open a file at its owner.
@@ -26,6 +27,14 @@ pub struct There {
     pub is_new: bool,
     /// What it is like.
     pub seen: Seen,
+}
+
+/// What is known of a name that this node does not find.
+pub enum Found {
+    /// The owner knows more than the store.
+    Seen(Seen),
+    /// Nobody has made the name since.
+    NotMadeSince(Instant),
 }
 
 /// The other nodes, as owners of files.
@@ -61,15 +70,13 @@ impl Others {
     /// # Errors
     /// What the owner says.
     pub async fn look(&self, key: &str) -> Result<Option<Seen>, Fault> {
-        match self.ask(key, ByName::Look).await {
-            Ok(Some((_, mut answer))) => match messages::seen(&mut answer) {
-                Some(seen) => Ok(Some(seen)),
-                None => Err(messages::not_understood(&answer)),
-            },
-            Ok(None) => Ok(None),
-            Err(fault) if fault.reason == Reason::NotFound => Ok(None),
-            Err(fault) => Err(fault),
-        }
+        let Some(job) = &self.job else {
+            return Ok(None);
+        };
+        Ok(match look_at_owner(job, key).await? {
+            Some((Looked::Seen(seen), _)) => Some(seen),
+            _ => None,
+        })
     }
 
     /// The owner of a key and its answer; nothing where that is this node.
@@ -90,6 +97,28 @@ impl Others {
         };
         let answer = messages::answered(answer)?.ok_or(Reason::Broken)?;
         Ok(Some((node, answer)))
+    }
+
+    /// What the owner of a name that this node knows as missing knows of it. In a job every mount
+    /// is asked, whether files are shared or not.
+    ///
+    /// # Errors
+    /// What the owner says, where files are shared.
+    pub async fn look_for(&self, names: &JobStore, key: &str) -> Result<Found, Fault> {
+        let job = &names.job;
+        let made_at = match look_at_owner(job, key).await {
+            Ok(None) => names.new_names.made_at(key),
+            Ok(Some((Looked::Seen(seen), _))) => return Ok(Found::Seen(seen)),
+            Ok(Some((Looked::NotMade(age), answered))) => {
+                let began = job.same_since();
+                answered.checked_sub(age).unwrap_or(began)
+            }
+            Err(fault) if self.job.is_some() => return Err(fault),
+            // It does not understand the question, and knows of nothing.
+            Err(_) => Instant::now(),
+        };
+        // Another owner than before does not know what was made then.
+        Ok(Found::NotMadeSince(made_at.max(job.same_since())))
     }
 
     /// Opens a file at its owner; nothing where that is this node.
@@ -142,7 +171,15 @@ pub fn key(core: &Core, at: Name<'_>) -> Result<String, Fault> {
     Ok(format!("{}{}", core.key(at.parent)?, at.name))
 }
 
-/// Specified (5.1).
-fn subject(key: &str) -> Vec<u8> {
-    [b"W", key.as_bytes()].concat()
+/// What the owner of a key says of it, and when; nothing where that is this node.
+async fn look_at_owner(job: &Job, key: &str) -> Result<Option<(Looked, Instant)>, Fault> {
+    let question = Ask::Name {
+        node: job.own() as u64,
+        what: ByName::Look,
+        key: key.to_owned(),
+    };
+    let Some((_, answer)) = job.ask_owner(&subject(key), question.write()).await else {
+        return Ok(None);
+    };
+    Ok(Some((messages::looked(answer)?, Instant::now())))
 }

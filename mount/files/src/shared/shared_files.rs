@@ -87,9 +87,9 @@ impl SharedFiles {
     /// As there; those of the owner.
     pub async fn open(&self, ino: u64, mode: Mode) -> Result<SharedOpened, Fault> {
         if self.others.job.is_none() {
-            let opened = self.files.open_files.open(ino, mode).await?;
+            let opened = self.files.open_files.open(ino, mode).await;
             return Ok(SharedOpened {
-                opened,
+                opened: opened.map_err(|fault| self.looked_up_in_vain(ino, fault))?,
                 is_direct: false,
             });
         }
@@ -115,8 +115,8 @@ impl SharedFiles {
         }
     }
 
-    /// The owner knows that a name is gone, and this node did not hear of it. The kernel looks the
-    /// name up again after ESTALE.
+    /// The owner or the store knows that a name is gone, and this node did not hear of it. The
+    /// kernel looks the name up again after ESTALE, and then makes the file if it may.
     fn looked_up_in_vain(&self, ino: u64, fault: Fault) -> Fault {
         if fault.reason != Reason::NotFound {
             return fault;

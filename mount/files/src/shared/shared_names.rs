@@ -7,15 +7,20 @@ use std::time::{Duration, Instant};
 use crate::attributes::Entry;
 use crate::changes::Name;
 use crate::fault::{Fault, Reason};
+use crate::job_store::JobStore;
 use crate::names::Listed;
 use crate::nodes;
 use crate::open_names;
+use crate::search;
 use crate::shared::messages::{ByName, Call, Seen};
-use crate::shared::others::key;
+use crate::shared::others::{Found, key};
 use crate::shared::shared_files::SharedFiles;
 
 /// Chosen: how long a rename waits for who still writes the file, as for other renames.
 const RENAME_WAIT: Duration = Duration::from_secs(5);
+/// Chosen: how much younger than needed a listing may be, so that it also serves for what is heard
+/// of names that were made about then. How long answers take makes them differ.
+const SLACK: Duration = Duration::from_millis(100);
 /// Chosen: between two looks.
 const RENAME_PAUSE: Duration = Duration::from_millis(50);
 
@@ -25,6 +30,13 @@ const RENAME_PAUSE: Duration = Duration::from_millis(50);
 /// As there; those of the owner.
 pub async fn lookup(shared: &SharedFiles, parent: u64, name: &str) -> Result<Entry, Fault> {
     let found = shared.files.lookup(parent, name).await;
+    let is_missing = |fault: &Fault| fault.reason == Reason::NotFound;
+    if let Some(names) = &shared.files.job_store
+        && found.as_ref().is_err_and(is_missing)
+        && (names.may_be_new() || shared.others.job.is_some())
+    {
+        return look_for(shared, names, Name { parent, name }).await;
+    }
     if shared.others.job.is_none() {
         return found;
     }
@@ -39,13 +51,28 @@ pub async fn lookup(shared: &SharedFiles, parent: u64, name: &str) -> Result<Ent
             }
             Ok(entry)
         }
-        Err(fault) if fault.reason == Reason::NotFound => {
-            let key = key(shared.core(), Name { parent, name })?;
-            let seen = shared.others.look(&key).await?.ok_or(fault)?;
-            Ok(enter(shared, Name { parent, name }, &seen))
-        }
         Err(fault) => Err(fault),
     }
+}
+
+/// Asks the owner of a name that this node does not find, and the store if another node may have
+/// made the name after what this node knows.
+async fn look_for(shared: &SharedFiles, names: &JobStore, at: Name<'_>) -> Result<Entry, Fault> {
+    let core = shared.core();
+    let key = key(core, at)?;
+    let made_at = match shared.others.look_for(names, &key).await? {
+        Found::Seen(seen) => return Ok(enter(shared, at, &seen)),
+        Found::NotMadeSince(moment) => moment,
+    };
+    let missing_at = search::missing_at(core, at.parent, at.name);
+    if !names.may_be_new() || missing_at.is_some_and(|asked| names.shows(asked, made_at)) {
+        return Err(Reason::NotFound.into());
+    }
+    names.freshen((made_at + SLACK).min(Instant::now()));
+    if let Some(folder) = core.nodes().folder(at.parent) {
+        folder.forget(at.name);
+    }
+    shared.files.lookup(at.parent, at.name).await
 }
 
 /// As [`crate::BucketFiles::attributes`].
@@ -123,7 +150,7 @@ pub async fn unlink(shared: &SharedFiles, old: Name<'_>) -> Result<(), Fault> {
         Ok(None) => {
             shared.owned.forget(&key);
             shared.files.unlink(old).await
-        }
+        },
         Ok(Some(_)) => {
             shared.files.unlinked(old);
             Ok(())
@@ -137,7 +164,19 @@ pub async fn unlink(shared: &SharedFiles, old: Name<'_>) -> Result<(), Fault> {
     }
 }
 
-/// As [`crate::BucketFiles::rename`]; of files that nobody has open for writing.
+/// As [`crate::BucketFiles::remove_folder`]; names that other nodes removed before are not in it.
+///
+/// # Errors
+/// As there.
+pub async fn remove_folder(shared: &SharedFiles, old: Name<'_>) -> Result<(), Fault> {
+    if let Some(names) = &shared.files.job_store {
+        names.freshen(Instant::now());
+    }
+    shared.files.remove_folder(old).await
+}
+
+/// As [`crate::BucketFiles::rename`]; where nodes share files, of those that nobody has open for
+/// writing.
 ///
 /// # Errors
 /// As there; `Busy` where somebody has one of the two open for writing; those of the owner.
@@ -147,9 +186,26 @@ pub async fn rename(
     new: Name<'_>,
     may_replace: bool,
 ) -> Result<(), Fault> {
-    if shared.others.job.is_none() {
-        return shared.files.rename(old, new, may_replace).await;
+    if shared.others.job.is_some() {
+        rename_together(shared, old, new, may_replace).await?;
+    } else {
+        shared.files.rename(old, new, may_replace).await?;
     }
+    if let Some(names) = &shared.files.job_store
+        && let Ok(key) = key(shared.core(), new)
+    {
+        // A folder may have no object of its name.
+        names.made(&key).await;
+    }
+    Ok(())
+}
+
+async fn rename_together(
+    shared: &SharedFiles,
+    old: Name<'_>,
+    new: Name<'_>,
+    may_replace: bool,
+) -> Result<(), Fault> {
     let keys = [key(shared.core(), old)?, key(shared.core(), new)?];
     let began = Instant::now();
     for key in &keys {

@@ -3,6 +3,7 @@
 //! which ask each other without a network.
 
 mod failures;
+mod names;
 mod writing;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +73,11 @@ impl World {
 
     /// Each node may have so many files open at each owner.
     fn with_limit(open_limit: usize) -> Self {
+        Self::with(open_limit, Duration::from_secs(1), true)
+    }
+
+    /// The nodes write files together if `is_shared`.
+    fn with(open_limit: usize, ttl: Duration, is_shared: bool) -> Self {
         let runtime = Runtime::new().unwrap();
         let store = Arc::new(MemoryStore::new());
         let hosts = Arc::new(Hosts::default());
@@ -81,7 +87,6 @@ impl World {
                 hosts: Arc::clone(&hosts),
             };
             let job = Arc::new(Job::new(Arc::new(seen), |_| {}));
-            let ttl = Duration::from_secs(1);
             let over = Arc::clone(&store) as _;
             let job_store = Arc::new(JobStore::new(over, Arc::clone(&job), ttl));
             let settings = Settings {
@@ -89,14 +94,14 @@ impl World {
                 ttl,
                 cache_bytes: 256 << 20,
                 writes: Writes {
-                    is_shared: true,
+                    is_shared,
                     ..Writes::temporary(Publish::Close).unwrap()
                 },
             };
             let handle = runtime.handle().clone();
             let files = BucketFiles::new(Arc::clone(&job_store) as _, handle, settings, |_| {});
             let files = Arc::new(files.with_job(job_store));
-            let shared = SharedFiles::new(files, Some(job), open_limit);
+            let shared = SharedFiles::new(files, is_shared.then_some(job), open_limit);
             answers::watch(&shared);
             let _ = hosts.shared[own].set(shared);
         }
