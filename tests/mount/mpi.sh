@@ -97,10 +97,6 @@ else
             skip "$mpi" "it is not installed (scripts/setup.sh test)"
             continue
         fi
-        if [[ $mpi == *openmpi ]] && [ -z "${WEFT_MOUNT_OMPIO:-}" ]; then
-            skip "MPI-IO and HDF5, $mpi" "OMPIO may stop here (docs/mount.md); WEFT_MOUNT_OMPIO=1"
-            continue
-        fi
         check "MPI-IO from two hosts in one file, $mpi" mpi_io "$mpi"
         if [ -f "$hdf5/installed.txt" ]; then
             check "parallel HDF5 from two hosts in one file, $mpi" hdf5_mpi "$mpi"

@@ -155,10 +155,20 @@ async fn close(shared: &SharedFiles, file: &OwnedFile) -> Result<Bytes, Fault> {
         && !seen.is_draft
     {
         shared.owned.note_published(&file.key, seen.info.clone());
+        // Who unlinks it meanwhile forgets the name after that.
+        if is_gone(shared, file.ino) {
+            shared.owned.forget(&file.key);
+        }
     }
     shared.files.forget(file.ino, 1);
     closed?;
     Ok(seen_as_bytes(&seen?))
+}
+
+/// Whether the name of a file is gone.
+fn is_gone(shared: &SharedFiles, ino: u64) -> bool {
+    let mut nodes = shared.core().nodes();
+    nodes.file(ino).is_none_or(|file| file.is_gone)
 }
 
 fn seen_as_bytes(seen: &Seen) -> Bytes {
@@ -209,8 +219,7 @@ async fn by_name(
         }
         ByName::Unlink => {
             let parent = parent(shared, folders)?;
-            shared.owned.forget(key);
-            shared.files.unlink(Name { parent, name }).await?;
+            shared_names::unlink_here(shared, Name { parent, name }, key).await?;
             Ok(Bytes::new())
         }
         ByName::Open { mode, creates } => {

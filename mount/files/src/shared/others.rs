@@ -150,10 +150,12 @@ impl Others {
         let at = Instant::now();
         let place = {
             let mut nodes = core.nodes();
-            if let Some(file) = nodes.file(ino).filter(|file| !file.is_gone) {
-                file.info = seen.info.clone();
-                file.at = at;
-            }
+            // The answer may come when the name is gone.
+            let Some(file) = nodes.file(ino).filter(|file| !file.is_gone) else {
+                return;
+            };
+            file.info = seen.info.clone();
+            file.at = at;
             nodes.get(ino).map(|node| (node.parent, node.name.clone()))
         };
         let is_published = !seen.is_draft && seen.info.etag != ETag::new("");

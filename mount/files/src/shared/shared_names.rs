@@ -147,10 +147,7 @@ pub async fn unlink(shared: &SharedFiles, old: Name<'_>) -> Result<(), Fault> {
         open_names::hide(&shared.files.open_files, ino).await?;
     }
     match shared.others.ask(&key, ByName::Unlink).await {
-        Ok(None) => {
-            shared.owned.forget(&key);
-            shared.files.unlink(old).await
-        },
+        Ok(None) => unlink_here(shared, old, &key).await,
         Ok(Some(_)) => {
             shared.files.unlinked(old);
             Ok(())
@@ -162,6 +159,18 @@ pub async fn unlink(shared: &SharedFiles, old: Name<'_>) -> Result<(), Fault> {
             Err(fault)
         }
     }
+}
+
+/// The same of a key that this node owns, or that nobody does. What was published is forgotten once
+/// the name is gone: a file that is being closed meanwhile is noted as published until then.
+pub(crate) async fn unlink_here(
+    shared: &SharedFiles,
+    old: Name<'_>,
+    key: &str,
+) -> Result<(), Fault> {
+    let unlinked = shared.files.unlink(old).await;
+    shared.owned.forget(key);
+    unlinked
 }
 
 /// As [`crate::BucketFiles::remove_folder`]; names that other nodes removed before are not in it.

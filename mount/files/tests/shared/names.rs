@@ -2,7 +2,8 @@
 //! Laws of names that one node of a job makes, and that others know as missing. Names stay valid
 //! for longer than these tests take.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use weft_files::shared::shared_names;
@@ -135,6 +136,33 @@ fn name_that_nobody_made_costs_no_request_to_the_store() {
                 );
             }
         }
+    }
+}
+
+/// As under a kernel, which tells of the last close(2) when the program goes on already.
+#[test]
+fn name_that_is_removed_while_its_file_is_closed_is_gone_and_can_be_made_again() {
+    for owner in 0..NODES {
+        // Nothing is believed for any time, so that the owner asks the store before it unlinks.
+        let world = World::with(1000, Duration::ZERO, true);
+        let name = world.name_of(owner);
+        let node = world.node(0);
+        let handle = node.create(&name).unwrap();
+        node.write(handle, 0, b"x").unwrap();
+        node.flush(handle).unwrap();
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let (shared, closed) = (Arc::clone(node.shared), Arc::clone(&is_closed));
+        world.store.faults().before(Operation::Head, 0, async move {
+            shared.close(handle).await.unwrap();
+            closed.store(true, Ordering::Relaxed);
+        });
+        node.unlink(&name).unwrap();
+        assert!(is_closed.load(Ordering::Relaxed), "the store was asked");
+        for node in 0..NODES {
+            let found = world.node(node).ino(&name).map_err(reason);
+            assert_eq!(found, Err(Reason::NotFound), "of {owner}, on {node}");
+        }
+        node.create(&name).expect("nothing has the name");
     }
 }
 
