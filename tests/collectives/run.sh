@@ -251,7 +251,7 @@ unusual_cases() {
     openmpi) echo failed early late across ;;
     mpich) echo early late later across ;;
     intel) echo late across nowhere ;;
-    debian-openmpi) echo failed spoilt ;;
+    debian-openmpi) echo failed spoilt sessionless ;;
     esac
 }
 

@@ -23,6 +23,8 @@
  * - freed: with MPI_THREAD_MULTIPLE, communicators are freed while messages are under way there.
  * - spoilt: the MPI cannot pack what the root gives.
  * - refused: arguments that the MPI refuses, on a communicator that is served.
+ * - sessionless: a program asks the loader whether the MPI has sessions, as mpi4py does. (Open MPI
+ *   4.1 has none.)
  * - below: the first rank of an exscan, whose result is none, has nowhere for it.
  *
  * Ends with `all is well`, says what is not, or says what the MPI does not have. */
@@ -74,6 +76,20 @@ static void environment(void) {
     use(MPI_COMM_WORLD);
     use(copy);
     MPI_Comm_free(&copy);
+}
+
+/* What mpi4py reads as "the MPI lacks the function" (PyMPI_ERR_UNAVAILABLE). */
+enum { UNAVAILABLE = -1431655766 };
+
+static void sessionless(void) {
+    begin(MPI_THREAD_SINGLE);
+    use(MPI_COMM_WORLD);
+    int (*open)(void *, void *, void *) = dlsym(RTLD_DEFAULT, "MPI_Session_init");
+    if (!open) fail("Weft's library is not loaded", 0);
+    void *session;
+    int answer = open(NULL, NULL, &session);
+    if (answer != UNAVAILABLE) fail("a session of an MPI that has none", answer);
+    use(MPI_COMM_WORLD);
 }
 
 #ifdef HAS_SESSIONS
@@ -593,6 +609,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "refused")) refused();
     if (!strcmp(what, "spoilt")) spoilt();
     if (!strcmp(what, "below")) below();
+    if (!strcmp(what, "sessionless")) sessionless();
 #ifdef HAS_SESSIONS
     if (!strcmp(what, "early")) early();
     if (!strcmp(what, "across")) across();

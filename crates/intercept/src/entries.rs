@@ -24,6 +24,12 @@ type Target = *mut c_void;
 /// What a call answers that finds no MPI behind this library: MPI_ERR_OTHER of most interfaces.
 const NO_MPI: c_int = 16;
 
+/// What MPI_Session_init answers if the MPI has no sessions (Open MPI 4.1): programs that ask the
+/// loader whether there is such a function find ours. mpi4py reads this number as "the MPI lacks
+/// the function" (PyMPI_ERR_UNAVAILABLE, its lib-mpi/defines.h); no interface has an error class of
+/// it.
+const NO_SESSIONS: c_int = -0x5555_5556;
+
 /// A name with its zero.
 const fn name_of(text: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
@@ -300,4 +306,4 @@ entry!(MPI_Session_init, c_int, (info: Handle, handler: Handle, session: Target)
 {
     start::prepare();
     sessions::note_begin()
-});
+}, or NO_SESSIONS);
