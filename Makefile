@@ -110,7 +110,7 @@ judge-mount: setup-test
 
 readme: setup-demo build
 	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native,weft+plain \
-	  --benchmarks latency,bw -r 10 --repeat-scale 0.1 --out report/readme
+	  --benchmarks latency,bw -r 8 --repeat-scale 0.5 --out report/readme
 	@scripts/readme-results.py report/readme
 
 # The tables of a message between two hosts.
