@@ -107,8 +107,8 @@ count shared fetch fi_fetch_atomic_on_mapped_memory 1310
 unset FI_WEFT_SINGLE_COPY
 export FI_WEFT_ROUTE=srd \
     FI_WEFT_JOB_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
-count pingpong inject fi_tinjectdata_over_udp 3130
+count pingpong inject fi_tinjectdata_over_udp 3280
 count pingpong empty fi_cq_read_that_finds_nothing_over_udp 1980
-count pingpong find fi_cq_read_that_finds_a_message_over_udp 3820
+count pingpong find fi_cq_read_that_finds_a_message_over_udp 3950
 watched pingpong 20000 a_message_over_udp_beside_weft_top
 finish
