@@ -16,8 +16,9 @@ with_mount() {
     mkdir -p "$work/weft/bin" "$work/folder" && cp -r dist/lib "$work/weft/" &&
         cp dist/bin/weft "$work/weft/bin/" && cp "$WEFT_MOUNT" "$work/weft/bin/weft-mount"
 }
-# job MPI PREFIX PROGRAM...: two ranks on each of two hosts, with the bucket at $work/folder.
+# What stands behind the folder of --mount.
 shares=:shared-writes
+# job MPI PREFIX PROGRAM...: two ranks on each of two hosts, with the bucket at $work/folder.
 job() {
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 AWS_ENDPOINT_URL=$there \
         WEFT_MPI_PATH=$ROOT/.env/mpi/$1 on a0 timeout 100 "$work/weft/bin/weft" run --quiet \

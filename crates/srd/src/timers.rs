@@ -194,22 +194,26 @@ impl RoundTrip {
 
     /// When to send a tail probe after the last acknowledgement (srd-protocol 8.3).
     pub(crate) fn tail_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
-        if self.srtt_ns() == Nanos::ZERO {
-            return Nanos::MAX;
-        }
-        let usual_ns = 2 * self.srtt_ns() + timing.acknowledgement_delay_ns;
-        usual_ns.max(jitter_ns).max(self.answer_ns())
+        self.tail_of(self.answer_ns(), timing, jitter_ns)
     }
 
     /// The same after a packet that asked for an answer at once. While no such answer is known
     /// there is no sooner time.
     pub(crate) fn asked_tail_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
-        if self.srtt_ns() == Nanos::ZERO || self.asked_ns == 0 {
+        if self.asked_ns == 0 {
+            return Nanos::MAX;
+        }
+        let asked_ns = Nanos(self.asked_ns.into());
+        self.tail_of(asked_ns + asked_ns / 4, timing, jitter_ns)
+    }
+
+    /// The same where an answer may take so long.
+    fn tail_of(&self, answer_ns: Nanos, timing: &Timing, jitter_ns: Nanos) -> Nanos {
+        if self.srtt_ns() == Nanos::ZERO {
             return Nanos::MAX;
         }
         let usual_ns = 2 * self.srtt_ns() + timing.acknowledgement_delay_ns;
-        let asked_ns = Nanos(self.asked_ns.into());
-        usual_ns.max(jitter_ns).max(asked_ns + asked_ns / 4)
+        usual_ns.max(jitter_ns).max(answer_ns)
     }
 }
 

@@ -4,9 +4,9 @@
 //! Called by runner for each size; calls the benchmark. The size before, which has half the bytes,
 //! tells how long this one will take; before the first size a few iterations are tried, and then
 //! more of them, since the first ones also make contact. All ranks agree on the number, because
-//! they must repeat equally often. With more ranks than cores an
-//! iteration can take a thousand times as long as otherwise. A fixed number of iterations would
-//! then take minutes, or be too small to say much.
+//! they must repeat equally often. With more ranks than cores an iteration can take a thousand
+//! times as long as otherwise. A fixed number of iterations would then take minutes, or be too
+//! small to say much.
 
 use crate::benchmark::{Benchmark, Row};
 use crate::cpu;

@@ -44,18 +44,12 @@ pub async fn answer(shared: &Arc<SharedFiles>, node: usize, question: Bytes) -> 
             node: named,
             what,
             key,
-        }) => {
-            let named = match checked_node(shared, node, named) {
-                Ok(()) => by_name(shared, node, what, &key).await,
-                Err(fault) => Err(fault),
-            };
-            match named {
-                Err(fault) if what == ByName::Look && fault.reason == Reason::NotFound => {
-                    return [not_made(shared, &key), Bytes::new()];
-                }
-                named => named,
+        }) => match by_name(shared, node, named, what, &key).await {
+            Err(fault) if what == ByName::Look && fault.reason == Reason::NotFound => {
+                return [not_made(shared, &key), Bytes::new()];
             }
-        }
+            answered => answered,
+        },
         Some(Ask::Read { file, offset, size }) => match shared.owned.get(node, file) {
             Ok(file) => {
                 let read = shared.files.open_files.read(file.handle, offset, size);
@@ -192,9 +186,11 @@ fn seen(shared: &SharedFiles, ino: u64) -> Option<Seen> {
 async fn by_name(
     shared: &Arc<SharedFiles>,
     node: usize,
+    named: u64,
     what: ByName,
     key: &str,
 ) -> Result<Bytes, Fault> {
+    checked_node(shared, node, named)?;
     let (folders, name) = split(shared, key)?;
     match what {
         // What is not published is for this node alone where files are not shared.
