@@ -21,6 +21,9 @@ const LARGE_PAGES: &[u8] = b"malloc.hugetlb";
 const PRIVATE: &CStr = c"/sys/kernel/mm/transparent_hugepage/enabled";
 const SHARED: &CStr = c"/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
+/// More than either file holds.
+const SETTING_BYTES: usize = 128;
+
 /// Buffers from here on stay private where they have large pages. Chosen: two of the usual size, of
 /// which at least one fits at any address.
 const LONG_BYTES: usize = 4 << 20;
@@ -44,9 +47,12 @@ pub fn terms() -> Terms {
     let asked = process::variable(VARIABLE);
     let is_auto = asked == Some(c"auto");
     let is_patient = is_auto || asked == Some(c"patient");
-    let (mut private, mut shared) = ([0; 128], [0; 128]);
+    let (mut private, mut shared) = ([0; SETTING_BYTES], [0; SETTING_BYTES]);
     let does_harm = is_auto.then(|| is_address_space_limited() || has_large_pages());
-    let texts = (read(PRIVATE, &mut private), read(SHARED, &mut shared));
+    let texts = (
+        process::read(PRIVATE, &mut private),
+        process::read(SHARED, &mut shared),
+    );
     Terms {
         to_bytes: most_bytes(does_harm, texts.0, texts.1),
         is_asked: !is_patient,
@@ -78,23 +84,6 @@ fn most_bytes(does_harm: Option<bool>, private: &[u8], shared: &[u8]) -> usize {
         Some(false) if is_usual && is_refused => LONG_BYTES,
         _ => usize::MAX,
     }
-}
-
-/// What a short file holds; nothing if it cannot be read. Allocates nothing.
-fn read<'a>(name: &CStr, text: &'a mut [u8; 128]) -> &'a [u8] {
-    // SAFETY: plain calls on a constant name and on the descriptor that the first one made; the
-    // buffer is as long as is said.
-    let count = unsafe {
-        let file = libc::open(name.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
-        if file < 0 {
-            return &[];
-        }
-        let count = libc::read(file, text.as_mut_ptr().cast(), text.len());
-        libc::close(file);
-        count
-    };
-    text.get(..usize::try_from(count).unwrap_or(0))
-        .unwrap_or(&[])
 }
 
 #[cfg(test)]
