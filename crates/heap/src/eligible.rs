@@ -40,8 +40,18 @@ fn is_plain(span: Span, stacks: &[usize], at: impl Fn(usize) -> Option<Mapping>)
     true
 }
 
-/// An address at the upper end of the stack of each thread but the first: the C library keeps what
-/// it knows of a thread there, and tells the kernel where its list of held locks is.
+/// Where the C library keeps a thread's list of held locks, which it tells the kernel; 0 as the
+/// number is the caller. `None` if the thread has ended, or has none.
+fn locks_of(thread: c_int) -> Option<usize> {
+    let (mut head, mut length) = (0_usize, 0_usize);
+    // SAFETY: both places are ours to write.
+    let asked = unsafe { libc::syscall(libc::SYS_get_robust_list, thread, &mut head, &mut length) };
+    (asked == 0 && head != 0).then_some(head)
+}
+
+/// An address at the upper end of the stack of each thread but the first, of which there are so
+/// many: the C library keeps what it knows of a thread there. `None` if some are not known: the
+/// system leaves threads out of its list where another one ends meanwhile.
 fn stacks(threads: usize) -> Option<Vec<usize>> {
     let mut tops = Vec::new();
     if threads == 1 {
@@ -50,22 +60,22 @@ fn stacks(threads: usize) -> Option<Vec<usize>> {
     }
     // SAFETY: takes nothing.
     let first = unsafe { libc::getpid() };
+    let mut listed = 0;
     for entry in fs::read_dir("/proc/self/task").ok()? {
         let thread: c_int = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let (mut head, mut length) = (0_usize, 0_usize);
-        // SAFETY: both places are ours to write.
-        let asked =
-            unsafe { libc::syscall(libc::SYS_get_robust_list, thread, &mut head, &mut length) };
-        if asked != 0 || head == 0 {
+        listed += 1;
+        match locks_of(thread) {
+            Some(top) if thread != first => tops.push(top),
+            Some(_) => {}
             // One that just ended has none; one that never had any is not the C library's.
-            if fs::exists(format!("/proc/self/task/{thread}")).unwrap_or(true) {
-                return None;
+            None => {
+                if fs::exists(format!("/proc/self/task/{thread}")).unwrap_or(true) {
+                    return None;
+                }
             }
-        } else if thread != first {
-            tops.push(head);
         }
     }
-    Some(tops)
+    (listed >= threads).then_some(tops)
 }
 
 /// Whether any of it is static data of a library. The program's own stays as long as the process.
@@ -128,6 +138,7 @@ pub fn may_be_shared(span: Span, file_inode: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     const MAPS: &str = "\
 00400000-00402000 rw-p 00001000 08:01 99 /bin/program
@@ -175,13 +186,31 @@ mod tests {
         assert!(ask(0x60_0000, 0x70_0000));
     }
 
+    /// Whether something holds within ten seconds: of a thread of another test that begins just now
+    /// nothing is known yet.
+    fn soon(holds: impl Fn() -> bool) -> bool {
+        let begin = Instant::now();
+        while !holds() {
+            if begin.elapsed() > Duration::from_secs(10) {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    #[test]
+    fn stacks_are_unknown_where_fewer_threads_are_listed_than_there_are() {
+        assert_eq!(stacks(usize::MAX), None);
+        assert!(soon(|| stacks(2).is_some()));
+    }
+
     #[test]
     fn blocks_of_malloc_may_be_shared_and_this_threads_stack_may_not() {
         let block = vec![1_u8; 1 << 20];
         let span = |address, length| Span::inside(address, length).expect("pages");
         let (address, length) = (block.as_ptr() as usize, block.len());
-        // A thread of another test may begin just now, of which nothing is known yet.
-        assert!((0..1000).any(|_| may_be_shared(span(address, length), 1)));
+        assert!(soon(|| may_be_shared(span(address, length), 1)));
         let local = [1_u8; 16384];
         // A test runs in a thread of its own.
         assert!(!may_be_shared(
