@@ -11,6 +11,7 @@ use crate::eligible;
 use crate::file::{FILE_BYTES, File, PLACES, PLACES_EACH};
 use crate::fork;
 use crate::limit::{self, LIMIT_VARIABLE};
+use crate::offers::Offer;
 use crate::process;
 use crate::spans::Span;
 use crate::table::{Step, TABLE};
@@ -30,10 +31,13 @@ pub struct Face {
     pub length_bytes: u64,
     /// The first of the places for the ends of messages that are the asker's from now on.
     pub first_place: u64,
+    /// 1 if the user asks to have memory shared, whether it pays or not; else 0.
+    pub is_asked: u64,
     /// Notes that a message of that address and length is offered to a remote that can map the
-    /// file; 1 if all of its whole pages are in the file, each at the offset of its address, and
-    /// stay there until the program frees them; else 0.
-    pub offer: extern "C" fn(u64, u64) -> c_int,
+    /// file, for how many messages it counts (0: it only asks), and whether they followed each
+    /// other closely (1) or may not have (0). Answers 1 if all of its whole pages are in the file,
+    /// each at the offset of its address, and stay there until the program frees them; else 0.
+    pub offer: extern "C" fn(u64, u64, u64, u64) -> c_int,
 }
 
 /// How much of a wrong value an error shows. Chosen: any number fits.
@@ -86,11 +90,11 @@ fn open() -> Option<Face> {
         return None;
     };
     fork::register();
-    let first_place = TABLE.with(|state| {
+    let (first_place, is_asked) = TABLE.with(|state| {
         let first = state.next_place;
         let is_left = first + PLACES_EACH <= PLACES;
         state.next_place += if is_left { PLACES_EACH } else { 0 };
-        is_left.then_some(first)
+        is_left.then_some((first, state.offers.is_asked))
     })?;
     let (descriptor, inode) = file.shown();
     Some(Face {
@@ -98,6 +102,7 @@ fn open() -> Option<Face> {
         inode,
         length_bytes: FILE_BYTES,
         first_place,
+        is_asked: u64::from(is_asked),
         offer,
     })
 }
@@ -109,31 +114,35 @@ pub fn open_at_load() {
     }
 }
 
-extern "C" fn offer(address: u64, length_bytes: u64) -> c_int {
-    c_int::from(is_offered_shared(address as usize, length_bytes as usize))
+extern "C" fn offer(address: u64, length_bytes: u64, messages: u64, are_close: u64) -> c_int {
+    let inside = Span::inside(address as usize, length_bytes as usize);
+    let span = inside.filter(|span| span.bytes() >= LEAST_BYTES);
+    c_int::from(span.is_some_and(|span| is_offered_shared(span, messages, are_close != 0)))
 }
 
 /// What is to be done about an offered buffer.
 enum Found {
     Shared,
     Private,
-    /// It was offered often enough.
+    /// It is to be shared now.
     Due(u64),
 }
 
-fn is_offered_shared(address: usize, length_bytes: usize) -> bool {
-    let inside = Span::inside(address, length_bytes);
-    let Some(span) = inside.filter(|span| span.bytes() >= LEAST_BYTES) else {
-        return false;
-    };
+fn is_offered_shared(span: Span, messages: u64, are_close: bool) -> bool {
     let found = TABLE.with(|state| {
         if state.holds(span) {
-            state.offers.use_shared(span);
+            state.offers.use_shared(span, messages);
             return Found::Shared;
         }
+        let offer = Offer {
+            span,
+            private_bytes: state.private_bytes(span),
+            messages,
+            are_close,
+        };
         let inode = state.file.map(|file| file.inode());
         match inode.filter(|_| state.may_share(span)) {
-            Some(inode) if state.offers.note(span) => Found::Due(inode),
+            Some(inode) if state.offers.note(offer) => Found::Due(inode),
             _ => Found::Private,
         }
     });
@@ -166,7 +175,7 @@ fn is_offered_shared(address: usize, length_bytes: usize) -> bool {
 /// The place must be writable.
 // SAFETY: nobody else has a function of that name.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn weft_heap_v2(face: *mut Face) -> c_int {
+pub unsafe extern "C" fn weft_heap_v3(face: *mut Face) -> c_int {
     leave_children_alone();
     match open() {
         Some(opened) => {

@@ -7,6 +7,11 @@
 //! (Karlin et al. 1988). What comes after cannot make that a loss of more than the factor of 2. A
 //! buffer that is offered a few times only is never shared.
 //!
+//! Where messages follow each other closely more of them are likely to come. There a buffer is
+//! shared once its messages have lost a tenth of what sharing costs. The rest is a *stake*. It
+//! comes out of the process's credit, and comes back as the buffer's messages save it. So all that
+//! a process can lose by early sharing is what its credit was at the beginning.
+//!
 //! Memory that is freed and allocated again is a new buffer at the address of an old one. If
 //! sharing the old one paid, the new one is shared at half the loss; if it brought little, at twice
 //! the loss (Purohit et al. 2018). Then the factor is at most 3, and 1.5 where lives are alike.
@@ -15,9 +20,9 @@ use crate::spans::{PAGE_BYTES, Span};
 
 /// What it costs to share a buffer: questions to the system and two mappings, and for each page the
 /// copy into the file and the page faults on both sides. Measured:
-/// docs/lab/2026-11-30-sharing-sooner.md, and for the pages
+/// docs/lab/2026-11-30-sharing-within-the-warm-up.md, and for the pages
 /// docs/lab/2026-11-29-what-sharing-brings-programs.md.
-const SHARING_NS: u64 = 160_000;
+const SHARING_NS: u64 = 110_000;
 const SHARING_PAGE_NS: u64 = 3_700;
 
 /// What a message out of private memory takes longer, where its receiver would copy it out of
@@ -30,6 +35,14 @@ const LOSS_PAGE_NS: u64 = 200;
 const USUAL_HALVES: u64 = 2;
 const HALVES_WHERE_IT_PAID: u64 = 1;
 const HALVES_WHERE_IT_DID_NOT: u64 = 4;
+
+/// The part of what sharing costs that messages must have lost which follow each other closely.
+/// Chosen: at 16 KiB it is lost by the time at which they are seen to be close, 7 messages.
+const EARLY_PART: u64 = 10;
+
+/// Credit of a process at the beginning, in nanoseconds. Chosen: three buffers of 1 MiB, which few
+/// programs notice; FT's buffers of 32 MiB cost more.
+const CREDIT_NS: u64 = 4_000_000;
 
 /// Sharing brought little if it saved less than this part of what it costs. Chosen.
 const LITTLE_PART: u64 = 4;
@@ -64,6 +77,10 @@ struct Buffer {
     saved_ns: u64,
     /// The loss after which it is shared, in halves of what that costs.
     halves: u64,
+    /// What is taken out of the credit if it is shared now.
+    stake_ns: u64,
+    /// What was taken, as far as it has not come back.
+    owed_ns: u64,
 }
 
 const FREE: Buffer = Buffer {
@@ -71,13 +88,32 @@ const FREE: Buffer = Buffer {
     lost_ns: 0,
     saved_ns: 0,
     halves: 0,
+    stake_ns: 0,
+    owed_ns: 0,
 };
 
 impl Buffer {
     /// It is private, and begins anew.
     fn renew(&mut self, halves: u64) {
-        (self.lost_ns, self.saved_ns, self.halves) = (0, 0, halves);
+        *self = Self {
+            page: self.page,
+            halves,
+            ..FREE
+        };
     }
+}
+
+/// An offer of a private buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer {
+    /// Its whole pages.
+    pub span: Span,
+    /// Bytes of it that are not shared.
+    pub private_bytes: usize,
+    /// For how many messages it stands; with 0 it only asks.
+    pub messages: u64,
+    /// They followed each other closely.
+    pub are_close: bool,
 }
 
 /// The buffers that were offered lately.
@@ -85,6 +121,7 @@ impl Buffer {
 pub struct Offers {
     /// The user asks to have each buffer shared at its first offer.
     pub is_asked: bool,
+    credit_ns: u64,
     buffers: [Buffer; BUFFERS],
 }
 
@@ -93,6 +130,7 @@ impl Offers {
     pub const fn new() -> Self {
         Self {
             is_asked: false,
+            credit_ns: CREDIT_NS,
             buffers: [FREE; BUFFERS],
         }
     }
@@ -111,23 +149,43 @@ impl Offers {
     }
 
     /// Counts an offer of a private buffer; true if the buffer is to be shared now.
-    pub fn note(&mut self, span: Span) -> bool {
+    pub fn note(&mut self, offer: Offer) -> bool {
+        let (span, credit_ns) = (offer.span, self.credit_ns);
         let entry = self.entry(span.start);
-        entry.lost_ns = entry.lost_ns.saturating_add(loss_ns(span.bytes()));
-        entry.lost_ns >= sharing_ns(span.bytes()) / 2 * entry.halves
+        let lost_ns = offer.messages.saturating_mul(loss_ns(span.bytes()));
+        entry.lost_ns = entry.lost_ns.saturating_add(lost_ns);
+        entry.stake_ns = 0;
+        let cost_ns = sharing_ns(offer.private_bytes);
+        if offer.messages == 0 || entry.lost_ns >= cost_ns / 2 * entry.halves {
+            return offer.messages > 0;
+        }
+        let stake_ns = cost_ns.saturating_sub(entry.lost_ns);
+        let is_early = offer.are_close
+            && entry.halves <= USUAL_HALVES
+            && entry.lost_ns >= cost_ns / EARLY_PART
+            && stake_ns <= credit_ns;
+        entry.stake_ns = if is_early { stake_ns } else { 0 };
+        is_early
     }
 
     /// Notes that a buffer is shared from now on.
     pub fn begin(&mut self, span: Span) {
         let entry = self.entry(span.start);
+        let stake_ns = std::mem::take(&mut entry.stake_ns);
         (entry.lost_ns, entry.saved_ns) = (0, 0);
+        entry.owed_ns += stake_ns;
+        self.credit_ns = self.credit_ns.saturating_sub(stake_ns);
     }
 
-    /// Counts an offer of a shared buffer.
+    /// Counts an offer of a shared buffer that stands for so many messages.
     #[inline]
-    pub fn use_shared(&mut self, span: Span) {
+    pub fn use_shared(&mut self, span: Span, messages: u64) {
+        let saved_ns = messages.saturating_mul(loss_ns(span.bytes()));
         let entry = self.entry(span.start);
-        entry.saved_ns = entry.saved_ns.saturating_add(loss_ns(span.bytes()));
+        entry.saved_ns = entry.saved_ns.saturating_add(saved_ns);
+        let back_ns = entry.owed_ns.min(saved_ns);
+        entry.owed_ns -= back_ns;
+        self.credit_ns += back_ns;
     }
 
     /// Notes that a buffer is private again, because its memory was freed.

@@ -141,6 +141,20 @@ impl State {
         self.shared.as_slice()
     }
 
+    /// How many bytes of a span are not shared.
+    pub fn private_bytes(&self, span: Span) -> usize {
+        let mut rest = span;
+        let mut bytes = 0;
+        while let Some(gap) = self.shared.first_gap(rest) {
+            bytes += gap.bytes();
+            rest.start = gap.end;
+            if rest.start >= rest.end {
+                break;
+            }
+        }
+        bytes
+    }
+
     /// Whether the program has said nothing against sharing these pages.
     pub fn may_share(&self, span: Span) -> bool {
         !self.is_off

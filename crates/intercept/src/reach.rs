@@ -7,7 +7,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use weft_collectives::{Reach, Shown};
 use weft_memory::remote_heap::{Lying, PLACES};
-use weft_memory::{BytesView, OwnHeap, RemoteHeap, UserBuffer};
+use weft_memory::{BytesView, Density, Offering, OwnHeap, RemoteHeap, UserBuffer};
 use weft_os::heap::Heap;
 
 /// What this process shares, and which places for ends of data its communicators have.
@@ -64,12 +64,20 @@ pub struct Memories {
     place: Place,
     /// By rank; none for this one.
     others: Vec<Option<RemoteHeap>>,
+    density: Density,
+    /// Whether ranks share cores: then each call counts, since the other copies take both
+    /// processes, in turns.
+    shares_cores: bool,
 }
 
 impl Memories {
     /// Maps what the ranks of these processes share, this one being number `rank`; `None` if one of
     /// them shares nothing, or cannot be mapped.
-    pub fn map(rank: usize, ranks: impl Iterator<Item = (u32, [u64; 4])>) -> Option<Self> {
+    pub fn map(
+        rank: usize,
+        ranks: impl Iterator<Item = (u32, [u64; 4])>,
+        shares_cores: bool,
+    ) -> Option<Self> {
         let own = own()?;
         let map = |(at, (pid, words)): (usize, (u32, [u64; 4]))| {
             if at == rank {
@@ -82,7 +90,18 @@ impl Memories {
             own,
             others: ranks.enumerate().map(map).collect::<Option<_>>()?,
             place: Place::take(own)?,
+            density: Density::new(),
+            shares_cores,
         })
+    }
+
+    /// What a call with so many bytes counts as an offer: nothing if it comes long after the one
+    /// before, so that sharing would not pay. What is shared already is shown all the same.
+    fn offering(&mut self, length_bytes: usize) -> Offering {
+        match self.own.heap.is_asked() {
+            true => Offering::ONE,
+            false => Offering::of(&mut self.density, length_bytes, self.shares_cores),
+        }
     }
 }
 
@@ -101,7 +120,9 @@ impl Reach for Memories {
         // SAFETY: only read, and only while the call lasts, in which the bytes are the caller's.
         let data = unsafe { UserBuffer::from_raw(bytes.base().cast_mut(), length_bytes) };
         let Place(place) = self.place;
-        let is_shown = self.own.heap.offers(&data) && self.own.heap.put_edges(&data, place);
+        let offering = self.offering(length_bytes);
+        let is_shown =
+            self.own.heap.offers(&data, offering) && self.own.heap.put_edges(&data, place);
         is_shown.then_some(Shown([
             data.address() as u64,
             length_bytes as u64,

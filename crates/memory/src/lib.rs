@@ -20,12 +20,13 @@
 //! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in),
 //! [`cq_buffer`] (completions in C's layout), [`copy`] (copy routines by size), [`single_copy`]
 //! (CMA), [`remote_memory`] (memory of another process, mapped), [`own_heap`] and [`remote_heap`]
-//! (what processes share when it is offered), [`gather`] (datagrams), [`atomic`] and [`element`]
+//! (what processes share when it is offered), [`density`] (when that may pay), [`gather`] (datagrams), [`atomic`] and [`element`]
 //! (remote atomics, carried out).
 
 pub mod atomic;
 pub mod copy;
 pub mod cq_buffer;
+pub mod density;
 pub mod element;
 pub mod gather;
 pub mod mapping;
@@ -38,10 +39,11 @@ pub mod user_buffer;
 pub mod view;
 
 pub use cq_buffer::{CqBuffer, ENTRY_WORDS};
+pub use density::Density;
 pub use element::{Element, Operator};
 pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, Reserved, SharedLayout};
-pub use own_heap::OwnHeap;
+pub use own_heap::{Offering, OwnHeap};
 pub use remote_heap::RemoteHeap;
 pub use remote_memory::RemoteMemory;
 pub use scratch::{SCRATCH_BYTES, Scratch};

@@ -5,13 +5,43 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Instant;
 
 use weft_os::heap::{self, Heap, Offer};
 use weft_os::map::RawMap;
 
+use crate::density::Density;
 use crate::remote_heap::{PAGE_BYTES, PLACE_BYTES, PLACES};
 use crate::view::BytesViewMut;
 use crate::{UserBuffer, remote_heap};
+
+/// What an offer of a message counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offering {
+    /// For how many messages out of the same memory it stands; 0 if it only asks.
+    pub messages: u64,
+    /// They followed each other closely, so that more are likely to come.
+    pub are_close: bool,
+}
+
+impl Offering {
+    /// One message, of which nothing else is known.
+    pub const ONE: Self = Self {
+        messages: 1,
+        are_close: false,
+    };
+
+    /// That of a message which is about to be sent; it is noted in `density`. If it counts in any
+    /// case it counts for itself. The memory need not be offered if it counts for nothing.
+    #[inline]
+    pub fn of(density: &mut Density, length_bytes: usize, counts: bool) -> Self {
+        let messages = density.note(length_bytes, Instant::now);
+        Self {
+            messages: if counts { 1 } else { messages },
+            are_close: messages > 0,
+        }
+    }
+}
 
 /// Who knows what is shared.
 #[derive(Clone, Debug)]
@@ -34,13 +64,13 @@ pub struct OwnHeap {
 impl OwnHeap {
     /// That of the preloaded library, if it is there and has some. Setup.
     pub fn find() -> Option<Self> {
-        let (shown, offer) = heap::own()?;
-        let edges = heap::map_own_edges(&shown).ok()?;
+        let own = heap::own()?;
+        let edges = heap::map_own_edges(&own.heap).ok()?;
         Some(Self {
-            shown,
-            judge: Judge::Library(offer),
+            shown: own.heap,
+            judge: Judge::Library(own.offer),
             edges: Arc::new(edges),
-            is_asked: heap::is_asked(),
+            is_asked: own.is_asked,
         })
     }
 
@@ -67,11 +97,14 @@ impl OwnHeap {
     /// Notes that a message is offered to a remote that can map our memory; whether its whole pages
     /// are shared. Tens of nanoseconds, unless it is the time at which they become so.
     #[inline]
-    pub fn offers(&self, message: &UserBuffer) -> bool {
+    pub fn offers(&self, message: &UserBuffer, offering: Offering) -> bool {
         let address = message.address() as u64;
         let length_bytes = message.length_bytes() as u64;
         match &self.judge {
-            Judge::Library(offer) => offer(address, length_bytes) == 1,
+            Judge::Library(offer) => {
+                let are_close = u64::from(offering.are_close);
+                offer(address, length_bytes, offering.messages, are_close) == 1
+            }
             Judge::Buffer { start, end } => {
                 *start <= address && address.saturating_add(length_bytes) <= *end
             }

@@ -198,7 +198,7 @@ impl RemoteHeap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::own_heap::leaked;
+    use crate::own_heap::{Offering, leaked};
 
     fn lying(message: &UserBuffer, place: u64) -> Lying {
         Lying {
@@ -245,7 +245,7 @@ mod tests {
             (7, false, 5000, 9000),
         ] {
             let message = whole.part(begin, length);
-            assert!(own.offers(&message) && own.put_edges(&message, place));
+            assert!(own.offers(&message, Offering::ONE) && own.put_edges(&message, place));
             let target = UserBuffer::leaked(&[30000, 5, 35531]);
             let (there, third) = (lying(&message, place as u64), length / 3);
             // In pieces, as it comes.

@@ -90,8 +90,9 @@ impl Heap {
 }
 
 /// Asks whether all whole pages of a stretch of memory that is offered, given by address and
-/// length, lie in the file. Of the preloaded library.
-pub type Offer = extern "C" fn(u64, u64) -> c_int;
+/// length, lie in the file; for how many messages this one counts, and whether they followed each
+/// other closely (1) or may not have (0). Of the preloaded library.
+pub type Offer = extern "C" fn(u64, u64, u64, u64) -> c_int;
 
 /// What the preloaded library tells. Specified: clause 11.
 #[repr(C)]
@@ -101,11 +102,12 @@ struct Face {
     inode: u64,
     length_bytes: u64,
     first_place: u64,
+    is_asked: u64,
     offer: Option<Offer>,
 }
 
 /// The function by which the preloaded library tells it. Specified: clause 11.
-const ASK: &CStr = c"weft_heap_v2";
+const ASK: &CStr = c"weft_heap_v3";
 
 /// Where that function is, if `libweft-heap.so` is preloaded.
 fn ask() -> Option<*mut c_void> {
@@ -114,24 +116,24 @@ fn ask() -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// The variable by which `weft run` says that nobody asked for shared memory, by the first of these
-/// values; the other is for tests.
-const VARIABLE: &str = "WEFT_HEAP";
-const NOT_ASKED: [&str; 2] = ["auto", "patient"];
-
-/// Whether the user asks to have memory shared, whether it pays or not. Setup.
-pub fn is_asked() -> bool {
-    std::env::var(VARIABLE).map_or(true, |value| !NOT_ASKED.contains(&value.as_str()))
-}
-
 /// Whether `libweft-heap.so` is preloaded. Setup.
 pub fn is_preloaded() -> bool {
     ask().is_some()
 }
 
-/// This process's file and whom to ask, if `libweft-heap.so` is preloaded and memory may be shared.
-/// Setup.
-pub fn own() -> Option<(Heap, Offer)> {
+/// What the preloaded library says of this process.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// The file.
+    pub heap: Heap,
+    /// Whom to ask of a message.
+    pub offer: Offer,
+    /// The user asks to have memory shared, whether it pays or not.
+    pub is_asked: bool,
+}
+
+/// That of this process, if `libweft-heap.so` is preloaded and memory may be shared. Setup.
+pub fn own() -> Option<Own> {
     let found = ask()?;
     type Ask = unsafe extern "C" fn(*mut Face) -> c_int;
     // SAFETY: whoever defines that name defines it with this type.
@@ -141,6 +143,7 @@ pub fn own() -> Option<(Heap, Offer)> {
         inode: 0,
         length_bytes: 0,
         first_place: 0,
+        is_asked: 0,
         offer: None,
     };
     // SAFETY: the place is ours to write.
@@ -151,9 +154,11 @@ pub fn own() -> Option<(Heap, Offer)> {
         inode: face.inode,
         first_place: face.first_place,
     };
-    face.offer
-        .filter(|_| answer == 0)
-        .map(|offer| (heap, offer))
+    face.offer.filter(|_| answer == 0).map(|offer| Own {
+        heap,
+        offer,
+        is_asked: face.is_asked != 0,
+    })
 }
 
 /// The file that process `pid` claims to have, opened through its descriptor, which takes the same

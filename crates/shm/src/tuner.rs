@@ -10,7 +10,6 @@
 //! *settling*. What is tried, when, and what it takes to win are the [`Rules`] of each port.
 
 pub(crate) mod copies;
-pub(crate) mod density;
 pub(crate) mod protocols;
 pub(crate) mod stores;
 

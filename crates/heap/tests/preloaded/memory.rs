@@ -95,7 +95,7 @@ fn child_not_shared() {
     let own = unsafe { libc::open(c"/proc/self/exe".as_ptr(), libc::O_RDONLY) };
     assert!(stays_private(map(libc::MAP_PRIVATE, own), MIB), "a file");
     // SAFETY: only the address is used.
-    let library = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"weft_heap_v2".as_ptr()) };
+    let library = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"weft_heap_v3".as_ptr()) };
     assert!(stays_private(library.cast(), 64 << 10), "a library");
     let (first, second) = (mapped(MIB, 1), 64 << 10);
     let hole = first.wrapping_add(MIB / 2).cast::<c_void>();
@@ -317,7 +317,7 @@ fn child_descriptor() {
     }
     assert!(ask().is_none(), "there is nothing to show any more");
     for _ in 0..20_000 {
-        assert_eq!(offer(fresh as u64, MIB as u64), 0);
+        assert_eq!(offer(fresh as u64, MIB as u64, 1, 0), 0);
     }
     assert!(holds(shared, 2 * MIB, 1));
     // SAFETY: the child only looks and ends.

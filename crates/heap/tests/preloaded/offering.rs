@@ -17,7 +17,8 @@ pub struct Face {
     pub inode: u64,
     pub length_bytes: u64,
     pub first_place: u64,
-    pub offer: Option<extern "C" fn(u64, u64) -> c_int>,
+    pub is_asked: u64,
+    pub offer: Option<extern "C" fn(u64, u64, u64, u64) -> c_int>,
 }
 
 static FACE: Mutex<Option<Face>> = Mutex::new(None);
@@ -30,11 +31,12 @@ pub fn ask() -> Option<Face> {
         inode: 0,
         length_bytes: 0,
         first_place: 0,
+        is_asked: 0,
         offer: None,
     };
     // SAFETY: the name is the library's own, of this type; the place is ours.
     let answer = unsafe {
-        let ask = libc::dlsym(libc::RTLD_DEFAULT, c"weft_heap_v2".as_ptr());
+        let ask = libc::dlsym(libc::RTLD_DEFAULT, c"weft_heap_v3".as_ptr());
         assert!(!ask.is_null(), "not preloaded");
         std::mem::transmute::<*mut c_void, Ask>(ask)(&mut face)
     };
@@ -52,7 +54,7 @@ pub fn face() -> Face {
 /// Offers memory once; whether its whole pages are shared.
 pub fn offer(address: *const u8, length: usize) -> bool {
     let offer = face().offer.expect("a function");
-    offer(address as u64, length as u64) == 1
+    offer(address as u64, length as u64, 1, 0) == 1
 }
 
 /// Offers memory until it is shared; false if it never is.

@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp};
-use weft_memory::{OwnHeap, UserBuffer};
+use weft_memory::{Density, Offering, OwnHeap, UserBuffer};
 use weft_os::crash_point;
 
 use crate::contact::contacts::Contacts;
@@ -21,7 +21,6 @@ use crate::protocol::{
 use crate::send::sends::Sends;
 use crate::settings::{Settings, SingleCopy};
 use crate::statistics::Protocol;
-use crate::tuner::density::Density;
 use crate::tuner::protocols::SendTuner;
 
 /// Sends to one remote that may wait for room; further ones are refused with
@@ -233,9 +232,10 @@ impl Sender {
         payload: &UserBuffer,
     ) -> Waiting {
         let length_bytes = payload.length_bytes();
-        let is_shown = length_bytes >= MAPPED_BYTES
-            && self.may_gain(contacts, length_bytes)
-            && self.shows(contacts, op.remote, payload);
+        let is_shown = length_bytes >= MAPPED_BYTES && {
+            let offering = self.offering(contacts, length_bytes);
+            offering.messages > 0 && self.shows(contacts, op.remote, payload, offering)
+        };
         Waiting {
             op: *op,
             payload: payload.clone(),
@@ -246,14 +246,17 @@ impl Sender {
         }
     }
 
-    /// Whether it may pay that the receiver copies a message out of memory that we share. Where
-    /// ranks share cores it does, since the other copies take both processes, in turns. Call this
-    /// once for each message, since it is counted.
-    fn may_gain(&mut self, contacts: &Contacts, length_bytes: usize) -> bool {
-        let is_asked = self.heap.as_ref().is_none_or(OwnHeap::is_asked);
-        is_asked
-            || contacts.own.node().shares_cores
-            || self.density.is_close(length_bytes, Instant::now)
+    /// What a message counts as an offer; nothing if it cannot pay that the receiver copies it out
+    /// of memory that we share. Where ranks share cores it may always pay, since the other copies
+    /// take both processes, in turns. Call this once for each message, since it is noted.
+    fn offering(&mut self, contacts: &Contacts, length_bytes: usize) -> Offering {
+        match self.heap.as_ref().is_none_or(OwnHeap::is_asked) {
+            true => Offering::ONE,
+            false => {
+                let counts = contacts.own.node().shares_cores;
+                Offering::of(&mut self.density, length_bytes, counts)
+            }
+        }
     }
 
     /// The protocol by which a message leaves, as far as it is known now: for messages longer than
@@ -309,6 +312,7 @@ impl Sender {
         contacts: &mut Contacts,
         remote: RemoteId,
         payload: &UserBuffer,
+        offering: Offering,
     ) -> bool {
         let is_own = contacts.own.is_at(contacts.remote(remote).address());
         let attached = contacts.remote_mut(remote).attached_mut();
@@ -319,7 +323,7 @@ impl Sender {
             return false;
         }
         // A message to ourselves is copied from one buffer to the other.
-        is_own || (attached.heap().is_some() && heap.offers(payload))
+        is_own || (attached.heap().is_some() && heap.offers(payload, offering))
     }
 
     /// Sends a message that is longer than eager messages: streamed, or described by an RTS.

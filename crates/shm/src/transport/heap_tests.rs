@@ -2,7 +2,7 @@
 //! Which messages are offered out of the heap though they might be streamed.
 
 use weft_contract::*;
-use weft_memory::{BytesView, BytesViewMut, OwnHeap, UserBuffer, own_heap};
+use weft_memory::{BytesView, BytesViewMut, Offering, OwnHeap, UserBuffer, own_heap};
 
 use crate::protocol::STREAM_BYTES;
 use crate::protocol::send_protocol::SendProtocol;
@@ -41,7 +41,7 @@ fn shows(of: &mut Transport, payload: &UserBuffer) -> bool {
     let Traffic {
         contacts, sender, ..
     } = &mut of.traffic;
-    sender.shows(contacts, RemoteId(0), payload)
+    sender.shows(contacts, RemoteId(0), payload, Offering::ONE)
 }
 
 fn send(pair: &mut [Transport; 2], from: usize, payload: &UserBuffer) -> Posted {
