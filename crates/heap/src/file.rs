@@ -38,12 +38,7 @@ pub struct File {
 
 /// Device and number of the file that a descriptor names.
 fn identity(descriptor: c_int) -> Option<(u64, u64)> {
-    // SAFETY: stat is plain data, for which zero is valid, and ours to write.
-    unsafe {
-        let mut status: libc::stat = std::mem::zeroed();
-        let found = libc::fstat(descriptor, &mut status) == 0;
-        found.then_some((status.st_dev, status.st_ino))
-    }
+    process::status_of(descriptor).map(|status| (status.st_dev, status.st_ino))
 }
 
 impl File {

@@ -42,18 +42,9 @@ pub(crate) fn read<'a>(name: &CStr, text: &'a mut [u8]) -> &'a [u8] {
         .unwrap_or(&[])
 }
 
-/// What stat(2) says of a file; `None` if nothing.
-pub(crate) fn status(name: &CStr) -> Option<libc::stat> {
-    // SAFETY: stat is plain data, for which zero is valid, and ours to write.
-    unsafe {
-        let mut status = std::mem::zeroed();
-        (libc::stat(name.as_ptr(), &mut status) == 0).then_some(status)
-    }
-}
-
 /// What fstat(2) says of a descriptor; `None` if it is not open.
 pub(crate) fn status_of(descriptor: c_int) -> Option<libc::stat> {
-    // SAFETY: as above.
+    // SAFETY: stat is plain data, for which zero is valid, and ours to write.
     unsafe {
         let mut status = std::mem::zeroed();
         (libc::fstat(descriptor, &mut status) == 0).then_some(status)
