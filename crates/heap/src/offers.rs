@@ -110,7 +110,7 @@ pub struct Offer {
     pub span: Span,
     /// Bytes of it that are not shared.
     pub private_bytes: usize,
-    /// For how many messages it stands; with 0 it only asks.
+    /// For how many messages it stands.
     pub messages: u64,
     /// They followed each other closely.
     pub are_close: bool,
@@ -156,8 +156,8 @@ impl Offers {
         entry.lost_ns = entry.lost_ns.saturating_add(lost_ns);
         entry.stake_ns = 0;
         let cost_ns = sharing_ns(offer.private_bytes);
-        if offer.messages == 0 || entry.lost_ns >= cost_ns / 2 * entry.halves {
-            return offer.messages > 0;
+        if entry.lost_ns >= cost_ns / 2 * entry.halves {
+            return true;
         }
         let stake_ns = cost_ns.saturating_sub(entry.lost_ns);
         let is_early = offer.are_close

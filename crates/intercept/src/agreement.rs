@@ -368,7 +368,7 @@ fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served>
     let (team, calls) = (attach(0)?, Nonblocking::new(attach(1)?));
     let map = Arc::new(map);
     let memory = cards.iter().map(|card| (card.process.pid, card.heap));
-    let memories = Memories::map(standing.rank, memory, shares_cores);
+    let memories = Memories::map(standing.rank, memory);
     let liveness = Liveness::new(cards.iter().map(|card| card.process).collect());
     // Nobody has measured that calls which do not wait are worth it where ranks share cores.
     let waits_pay = !shares_cores || standing.asked.always;

@@ -65,19 +65,12 @@ pub struct Memories {
     /// By rank; none for this one.
     others: Vec<Option<RemoteHeap>>,
     density: Density,
-    /// Whether ranks share cores: then each call counts, since the other copies take both
-    /// processes, in turns.
-    shares_cores: bool,
 }
 
 impl Memories {
     /// Maps what the ranks of these processes share, this one being number `rank`; `None` if one of
     /// them shares nothing, or cannot be mapped.
-    pub fn map(
-        rank: usize,
-        ranks: impl Iterator<Item = (u32, [u64; 4])>,
-        shares_cores: bool,
-    ) -> Option<Self> {
+    pub fn map(rank: usize, ranks: impl Iterator<Item = (u32, [u64; 4])>) -> Option<Self> {
         let own = own()?;
         let map = |(at, (pid, words)): (usize, (u32, [u64; 4]))| {
             if at == rank {
@@ -91,16 +84,16 @@ impl Memories {
             others: ranks.enumerate().map(map).collect::<Option<_>>()?,
             place: Place::take(own)?,
             density: Density::new(),
-            shares_cores,
         })
     }
 
-    /// What a call with so many bytes counts as an offer: nothing if it comes long after the one
-    /// before, so that sharing would not pay. What is shared already is shown all the same.
+    /// What a call with so many bytes counts as an offer: itself, however long after the one before
+    /// it comes, since without sharing it was tried in vain and goes to the MPI. Measured:
+    /// docs/lab/2026-11-30-sharing-within-the-warm-up.md.
     fn offering(&mut self, length_bytes: usize) -> Offering {
         match self.own.heap.is_asked() {
             true => Offering::ONE,
-            false => Offering::of(&mut self.density, length_bytes, self.shares_cores),
+            false => Offering::of(&mut self.density, length_bytes, true),
         }
     }
 }

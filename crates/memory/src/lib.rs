@@ -20,8 +20,8 @@
 //! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in),
 //! [`cq_buffer`] (completions in C's layout), [`copy`] (copy routines by size), [`single_copy`]
 //! (CMA), [`remote_memory`] (memory of another process, mapped), [`own_heap`] and [`remote_heap`]
-//! (what processes share when it is offered), [`density`] (when that may pay), [`gather`] (datagrams), [`atomic`] and [`element`]
-//! (remote atomics, carried out).
+//! (what processes share when it is offered), [`density`] (when that may pay), [`gather`]
+//! (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
 
 pub mod atomic;
 pub mod copy;

@@ -18,7 +18,7 @@ use crate::{UserBuffer, remote_heap};
 /// What an offer of a message counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offering {
-    /// For how many messages out of the same memory it stands; 0 if it only asks.
+    /// For how many messages out of the same memory it stands; memory is not offered for 0.
     pub messages: u64,
     /// They followed each other closely, so that more are likely to come.
     pub are_close: bool,
@@ -32,7 +32,7 @@ impl Offering {
     };
 
     /// That of a message which is about to be sent; it is noted in `density`. If it counts in any
-    /// case it counts for itself. The memory need not be offered if it counts for nothing.
+    /// case it counts for itself.
     #[inline]
     pub fn of(density: &mut Density, length_bytes: usize, counts: bool) -> Self {
         let messages = density.note(length_bytes, Instant::now);
