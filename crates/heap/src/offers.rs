@@ -40,9 +40,10 @@ const HALVES_WHERE_IT_DID_NOT: u64 = 4;
 /// Chosen: at 16 KiB it is lost by the time at which they are seen to be close, 7 messages.
 const EARLY_PART: u64 = 10;
 
-/// Credit of a process at the beginning, in nanoseconds. Chosen: three buffers of 1 MiB, which few
-/// programs notice; FT's buffers of 32 MiB cost more.
-const CREDIT_NS: u64 = 4_000_000;
+/// Credit of a process at the beginning, in nanoseconds. Chosen: a buffer of 1 MiB, or five of 256
+/// KiB. Measured: docs/lab/2026-11-30-sharing-within-the-warm-up.md. With 4 ms FT of class W shared
+/// 4 MiB at the seventh of its eight calls.
+const CREDIT_NS: u64 = 1_500_000;
 
 /// Sharing brought little if it saved less than this part of what it costs. Chosen.
 const LITTLE_PART: u64 = 4;

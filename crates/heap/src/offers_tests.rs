@@ -90,11 +90,9 @@ fn where_messages_are_close_it_is_shared_at_a_tenth_of_that_as_far_as_the_credit
         ..close_message(span(16 * KIB))
     };
     assert!(offers.note(run));
-    let long = offers_until_due(&mut Offers::new(), close_message(span(8 * MIB)));
-    assert!(
-        long >= 9,
-        "its cost exceeds the credit until {long} messages"
-    );
+    // FT of class W calls alltoall eight times with 4 MiB, closely.
+    let long = offers_until_due(&mut Offers::new(), close_message(span(4 * MIB)));
+    assert!(long > 8, "{long}: its cost exceeds the credit");
 }
 
 #[test]
@@ -119,7 +117,7 @@ fn credit_comes_back_from_buffers_that_are_used_and_not_from_others() {
         offers.begin(span);
     }
     // A buffer's stake is 0.3 ms.
-    assert!((10..20).contains(&early), "{early} buffers for nothing");
+    assert!((4..8).contains(&early), "{early} buffers for nothing");
 }
 
 #[test]
