@@ -297,13 +297,14 @@ alone() {
             "$work/out"
 }
 
-# places MPI RANKS: values with places and truth values of Fortran are right, and Weft's but for the
-# three types with gaps. An MPI without Fortran lacks four types.
+# places MPI RANKS: values with places and truth values of Fortran are right, and Weft's. An MPI
+# without Fortran lacks four types. Of each type there are 200 calls that wait and 200 that do not;
+# of the latter those without bytes, one in 250, are left to the MPI.
 places() {
     job "$2" "$1" --json "$work/record" -- "$work/places-$1" "$seed" || return
     local types
     types=$(sed -n 's/^all is well, \([59]\) types$/\1/p' "$work/out")
-    [ -n "$types" ] && [ "$(count "$work/record" allreduce weft)" = $((200 * (types - 3) * $2)) ]
+    [ -n "$types" ] && [ "$(count "$work/record" allreduce weft)" -gt $((390 * types * $2)) ]
 }
 
 # calls_to_kill MPI: all under one MPI, and three under each of the others, by the seed.

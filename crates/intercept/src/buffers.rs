@@ -9,6 +9,7 @@ use std::ffi::{c_int, c_void};
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::functions::Handle;
+use crate::gaps::Gaps;
 use crate::mpi::Mpi;
 use crate::outcome::Stop;
 
@@ -82,14 +83,24 @@ impl Data {
     }
 }
 
+/// How elements lie in the program's memory, and so how their bytes are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Side by side: they are taken where they lie.
+    Plain,
+    /// As the MPI knows, which packs and unpacks them.
+    Packed,
+    /// As pairs with gaps, which are copied with them.
+    Gaps(Gaps),
+}
+
 /// A datatype as far as data are described by it.
 #[derive(Clone, Copy, Debug)]
 pub struct Element {
     kind: Handle,
     /// Bytes of payload.
     size_bytes: usize,
-    /// Its elements lie side by side.
-    is_plain: bool,
+    layout: Layout,
 }
 
 impl Element {
@@ -104,7 +115,10 @@ impl Element {
             return Ok(Self {
                 kind,
                 size_bytes: known.size_bytes,
-                is_plain: true,
+                layout: match known.gaps {
+                    None => Layout::Plain,
+                    Some(_) => Layout::Packed,
+                },
             });
         }
         if kind == mpi.datatypes.null {
@@ -120,7 +134,7 @@ impl Element {
         Ok(Self {
             kind,
             size_bytes: size_bytes.ok_or(Stop::Left)?,
-            is_plain: false,
+            layout: Layout::Packed,
         })
     }
 
@@ -129,7 +143,7 @@ impl Element {
     /// # Errors
     /// [`Stop::Left`] if the MPI does not say.
     pub fn stride_bytes(self, mpi: &Mpi) -> Result<i64, Stop> {
-        if self.is_plain {
+        if self.layout == Layout::Plain {
             return i64::try_from(self.size_bytes).map_err(|_| Stop::Left);
         }
         let (mut lowest, mut extent) = (0, 0);
@@ -154,7 +168,7 @@ impl Element {
         };
         let times = usize::try_from(count).map_err(|_| Stop::Left)?;
         let bytes = self.size_bytes.checked_mul(times).ok_or(Stop::Left)?;
-        let is_there = !self.is_plain || bytes == 0 || !address.is_null();
+        let is_there = self.layout != Layout::Plain || bytes == 0 || !address.is_null();
         if bytes > LONGEST_BYTES || !is_there {
             return Err(Stop::Left);
         }
@@ -163,7 +177,7 @@ impl Element {
             count,
             kind: self.kind,
             bytes,
-            is_plain: self.is_plain,
+            layout: self.layout,
         })
     }
 }
@@ -185,10 +199,9 @@ pub struct Checked {
     address: *mut c_void,
     count: c_int,
     kind: Handle,
-    /// How many bytes of payload.
+    /// How many bytes of payload; of pairs with gaps, the gaps included.
     pub bytes: usize,
-    /// They lie side by side, in place.
-    pub is_plain: bool,
+    layout: Layout,
 }
 
 /// Where the bytes of data are while a call lasts: in place, or in a copy.
@@ -243,6 +256,61 @@ impl Checked {
         self.address.cast()
     }
 
+    /// Whether they lie side by side, in place.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.layout == Layout::Plain
+    }
+
+    /// Whether the MPI packs them.
+    pub fn is_packed(&self) -> bool {
+        self.layout == Layout::Packed
+    }
+
+    /// The gaps that are copied with them.
+    #[inline]
+    pub fn gaps(&self) -> Option<Gaps> {
+        match self.layout {
+            Layout::Gaps(gaps) => Some(gaps),
+            Layout::Plain | Layout::Packed => None,
+        }
+    }
+
+    /// The same pairs with the gaps among them.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if they are nowhere, or too long.
+    pub fn with_gaps(self, gaps: Gaps) -> Result<Self, Stop> {
+        let count = usize::try_from(self.count).map_err(|_| Stop::Left)?;
+        let bytes = count.checked_mul(gaps.extent_bytes()).ok_or(Stop::Left)?;
+        if bytes > LONGEST_BYTES || (bytes > 0 && self.address.is_null()) {
+            return Err(Stop::Left);
+        }
+        Ok(Self {
+            bytes,
+            layout: Layout::Gaps(gaps),
+            ..self
+        })
+    }
+
+    /// So many times as many elements of the same kind, elsewhere.
+    ///
+    /// # Errors
+    /// [`Stop::Left`] if they are too long.
+    pub fn times_at(self, times: usize, address: *const c_void) -> Result<Self, Stop> {
+        let count = c_int::try_from(times).map_err(|_| Stop::Left)?;
+        let bytes = self.bytes.checked_mul(times).ok_or(Stop::Left)?;
+        if bytes > LONGEST_BYTES {
+            return Err(Stop::Left);
+        }
+        Ok(Self {
+            address: address.cast_mut(),
+            count: self.count.checked_mul(count).ok_or(Stop::Left)?,
+            bytes,
+            ..self
+        })
+    }
+
     /// The same data as one element of a new type, which the caller frees: it outlives the
     /// program's type.
     ///
@@ -276,12 +344,17 @@ impl Checked {
     /// # Safety
     /// The address must be readable as count and datatype say.
     pub unsafe fn read(&self, mpi: &Mpi) -> Result<Bytes, Stop> {
-        if self.is_plain {
+        if self.is_plain() {
             return Ok(Bytes::InPlace(self.base(), self.bytes));
         }
         let mut copy = vec![0u8; self.bytes];
         // SAFETY: the caller's promise.
-        unsafe { self.pack(mpi, &mut copy)? };
+        unsafe {
+            match self.gaps() {
+                Some(gaps) => gaps.read(self.base(), &mut copy),
+                None => self.pack(mpi, &mut copy)?,
+            }
+        }
         Ok(Bytes::Copy(copy))
     }
 
@@ -326,7 +399,7 @@ impl Checked {
     /// # Safety
     /// The address must be writable as count and datatype say.
     pub unsafe fn room(&self) -> Bytes {
-        if self.is_plain {
+        if self.is_plain() {
             Bytes::InPlace(self.base(), self.bytes)
         } else {
             Bytes::Copy(vec![0u8; self.bytes])
@@ -341,10 +414,18 @@ impl Checked {
     /// # Safety
     /// As [`Self::room`].
     pub unsafe fn written(&self, mpi: &Mpi, room: &Bytes) -> Result<(), Stop> {
-        match room {
-            // SAFETY: the caller's promise.
-            Bytes::Copy(copy) => unsafe { self.unpack(mpi, copy) },
-            Bytes::InPlace(..) => Ok(()),
+        let Bytes::Copy(copy) = room else {
+            return Ok(());
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self.gaps() {
+                Some(gaps) => {
+                    gaps.write(copy, self.base());
+                    Ok(())
+                }
+                None => self.unpack(mpi, copy),
+            }
         }
     }
 
@@ -398,7 +479,7 @@ mod tests {
         let element = |size_bytes| Element {
             kind: 1,
             size_bytes,
-            is_plain: false,
+            layout: Layout::Packed,
         };
         let bytes = |element: Element, count| {
             let checked = element.times(std::ptr::null_mut(), count);

@@ -8,14 +8,41 @@ use weft_mpi_abi::datatype::{self, Kind};
 use weft_mpi_abi::operation;
 
 use crate::functions::{Functions, Handle};
+use crate::gaps::Gaps;
 
 /// A predefined type.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
     handle: Handle,
-    /// Bytes of an element; elements lie side by side.
+    /// Bytes of an element, without gaps.
     pub size_bytes: usize,
+    /// Where the gaps are of elements that do not lie side by side.
+    pub gaps: Option<Gaps>,
     kind: Kind,
+}
+
+impl Known {
+    /// What the MPI says of one of its types; `None` if it lies otherwise than expected.
+    fn ask(handle: Handle, kind: Kind, mpi: &Functions) -> Option<Self> {
+        let (mut size_bytes, mut lowest, mut extent_bytes) = (0, 0, 0);
+        // SAFETY: a predefined type of this MPI, and places of ours.
+        let codes = unsafe {
+            [
+                (mpi.type_size)(handle, &mut size_bytes),
+                (mpi.type_extent)(handle, &mut lowest, &mut extent_bytes),
+            ]
+        };
+        let size_bytes = usize::try_from(size_bytes).ok()?;
+        let gaps = gaps(kind, size_bytes);
+        let expected_bytes = gaps.map_or(size_bytes, Gaps::extent_bytes);
+        let lies_as_expected = lowest == 0 && usize::try_from(extent_bytes) == Ok(expected_bytes);
+        (codes == [0, 0] && size_bytes > 0 && lies_as_expected).then_some(Self {
+            handle,
+            size_bytes,
+            gaps,
+            kind,
+        })
+    }
 }
 
 /// All predefined types, and some handles.
@@ -43,16 +70,7 @@ impl Datatypes {
             let Some(found) = handle(one.handle).filter(|&found| found != null) else {
                 continue;
             };
-            let mut size_bytes = 0;
-            // SAFETY: a predefined type of this MPI, and a place of ours.
-            let code = unsafe { (mpi.type_size)(found, &mut size_bytes) };
-            if let (0, Ok(size_bytes @ 1..)) = (code, usize::try_from(size_bytes)) {
-                known.push(Known {
-                    handle: found,
-                    size_bytes,
-                    kind: one.kind,
-                });
-            }
+            known.extend(Known::ask(found, one.kind, mpi));
         }
         known.sort_by_key(|one| one.handle);
         let operations = operation::ALL.iter();
@@ -67,21 +85,22 @@ impl Datatypes {
         })
     }
 
-    /// What is known of a type; `None` for derived types and for pairs with gaps.
+    /// What is known of a type; `None` for derived types.
     #[inline]
     pub fn known(&self, handle: Handle) -> Option<Known> {
         let at = self.known.binary_search_by_key(&handle, |one| one.handle);
         at.ok().map(|at| self.known[at])
     }
 
-    /// What a reduction adds up and how; `None` if that is for the MPI to do, or to refuse.
+    /// What a reduction adds up and how, and the gaps that its elements have; `None` if that is for
+    /// the MPI to do, or to refuse.
     #[inline]
-    pub fn reduction(&self, kind: Handle, operation: Handle) -> Option<Reduction> {
+    pub fn reduction(&self, kind: Handle, operation: Handle) -> Option<(Reduction, Option<Gaps>)> {
         let known = self.known(kind)?;
         let mut operations = self.operations.iter();
         let (_, name) = operations.find(|(handle, _)| *handle == operation)?;
         let (element, operation) = pair(known, *name)?;
-        Reduction::new(element, operation)
+        Some((Reduction::new(element, operation)?, known.gaps))
     }
 }
 
@@ -134,8 +153,20 @@ fn element(known: Known) -> Option<Element> {
         (Kind::FloatPair, 8) => Element::F32F32,
         (Kind::FloatPair, 16) => Element::F64F64,
         (Kind::FloatAndInt, 8) => Element::F32I32,
+        (Kind::FloatAndInt, 12) => Element::F64I32,
+        (Kind::SignedAndInt, 12) => Element::I64I32,
+        (Kind::SignedAndInt, 6) => Element::I16I32,
         _ => return None,
     })
+}
+
+/// The gaps of pairs whose parts have so many bytes.
+fn gaps(kind: Kind, size_bytes: usize) -> Option<Gaps> {
+    match (kind, size_bytes) {
+        (Kind::FloatAndInt | Kind::SignedAndInt, 12) => Some(Gaps::of_value(8)),
+        (Kind::SignedAndInt, 6) => Some(Gaps::of_value(2)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -146,6 +177,7 @@ mod tests {
         Known {
             handle: 1,
             size_bytes,
+            gaps: gaps(kind, size_bytes),
             kind,
         }
     }
@@ -162,12 +194,17 @@ mod tests {
             (Kind::Logical, 4, Named::BitXor, false),
             (Kind::Logical, 8, Named::LogicalAnd, false),
             (Kind::FloatAndInt, 8, Named::MaxPlace, true),
-            (Kind::FloatAndInt, 12, Named::MaxPlace, false),
+            (Kind::FloatAndInt, 12, Named::MaxPlace, true),
+            (Kind::FloatAndInt, 20, Named::MaxPlace, false),
+            (Kind::SignedAndInt, 6, Named::MinPlace, true),
+            (Kind::SignedAndInt, 12, Named::MinPlace, true),
+            (Kind::SignedAndInt, 12, Named::Min, false),
             (Kind::Bytes, 1, Named::BitXor, true),
             (Kind::Bytes, 1, Named::Max, false),
             (Kind::Other, 1, Named::Max, false),
         ] {
             let found = pair(known(kind, size_bytes), operation);
+            let found = found.and_then(|(element, operation)| Reduction::new(element, operation));
             assert_eq!(found.is_some(), is_served, "{kind:?} {operation:?}");
         }
     }

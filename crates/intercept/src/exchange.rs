@@ -94,7 +94,7 @@ unsafe fn from_root_in_place(
     // SAFETY: the caller's promise.
     unsafe {
         let given = match &all {
-            Some(all) if all.is_plain => all.read(mpi)?,
+            Some(all) if all.is_plain() => all.read(mpi)?,
             // Not to be read in place, so refused.
             _ => Bytes::NONE,
         };

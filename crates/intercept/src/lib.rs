@@ -56,6 +56,7 @@ pub mod driver;
 pub mod entries;
 pub mod exchange;
 pub mod functions;
+mod gaps;
 pub mod idle_request;
 pub mod in_place_tries;
 pub mod large;

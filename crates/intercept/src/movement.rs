@@ -99,7 +99,7 @@ unsafe fn broadcast_in_place(
     let is_root = served.team.rank() == root;
     // SAFETY: the caller's promise; the root's bytes are not written.
     unsafe {
-        let mut bytes = match is_root && !data.is_plain {
+        let mut bytes = match is_root && !data.is_plain() {
             // Not to be read in place, so refused.
             true => Bytes::NONE,
             false => data.room(),
@@ -159,7 +159,7 @@ unsafe fn to_all_in_place(mpi: &Mpi, served: &mut Served, send: Data, all: Check
     let block_bytes = all.bytes / served.team.ranks();
     // SAFETY: the caller's promise.
     unsafe {
-        let given = given_in_place(mpi, send, all.is_plain)?;
+        let given = given_in_place(mpi, send, all.is_plain())?;
         let given = given.as_ref().map(|given| given.view());
         let mut room = all.room();
         let (mut direct, waiting) = served.direct()?;

@@ -105,6 +105,20 @@ unsafe fn room(mpi: &Mpi, data: &Checked, is_in_place: bool) -> Result<Bytes, St
     }
 }
 
+/// Where a result goes, with room for it; it may hold what is given.
+///
+/// # Safety
+/// As [`Checked::room`].
+unsafe fn result(
+    mpi: &Mpi,
+    data: Checked,
+    is_in_place: bool,
+) -> Result<(ResultBuffer, Bytes), Stop> {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { room(mpi, &data, is_in_place)? };
+    Ok((ResultBuffer::new(data, mpi)?, bytes))
+}
+
 /// MPI_Ibarrier.
 ///
 /// # Safety
@@ -191,8 +205,7 @@ pub unsafe fn gather(
             let mut taken = match takes {
                 true => {
                     let all = receive.times(served.team.ranks())?.checked(mpi)?;
-                    let bytes = room(mpi, &all, is_in_place)?;
-                    Some((ResultBuffer::new(all, mpi)?, bytes))
+                    Some(result(mpi, all, is_in_place)?)
                 }
                 false => None,
             };
@@ -236,8 +249,7 @@ pub unsafe fn scatter(
             let mut taken = match keeps {
                 true => None,
                 false => {
-                    let data = receive.checked(mpi)?;
-                    Some((ResultBuffer::new(data, mpi)?, data.room()))
+                    Some(result(mpi, receive.checked(mpi)?, false)?)
                 }
             };
             let recv = taken.as_mut().map(|(_, bytes)| call_view_mut(bytes));
@@ -277,8 +289,7 @@ pub unsafe fn all_to_all(
                 false => given(mpi, send.times(ranks)?, false)?,
             };
             let view = given.as_ref().map(|given| call_view(given));
-            let mut bytes = room(mpi, &all, is_in_place)?;
-            let place = ResultBuffer::new(all, mpi)?;
+            let (place, mut bytes) = result(mpi, all, is_in_place)?;
             let recv = call_view_mut(&mut bytes);
             let begin = move |calls: &mut Nonblocking| calls.alltoall(view, recv, block_bytes);
             let buffers = Buffers {
@@ -361,18 +372,21 @@ pub unsafe fn reduce(
             Sum::Scattered => served.team.ranks(),
             _ => 1,
         };
-        let given_bytes = checked.bytes * times;
-        let taken_bytes = match (takes, is_in_place) {
-            (false, _) => 0,
-            (true, true) => given_bytes,
-            (true, false) => checked.bytes,
+        // SAFETY: as above.
+        let (given, taken) = unsafe {
+            let given = (!is_in_place).then(|| checked.times_at(times, send)?.read(mpi));
+            let of_result = if is_in_place { times } else { 1 };
+            let take = || result(mpi, checked.times_at(of_result, place)?, is_in_place);
+            (given.transpose()?, takes.then(take).transpose()?)
         };
-        // SAFETY: as above, and a predefined type, so that the bytes lie side by side.
+        let mut buffers = Buffers { given, taken };
+        // SAFETY: as above.
         let (view, recv) = unsafe {
-            (
-                (!is_in_place).then(|| BytesView::from_raw(send.cast(), given_bytes)),
-                BytesViewMut::from_raw(place.cast_mut().cast(), taken_bytes),
-            )
+            let recv = match &mut buffers.taken {
+                Some((_, bytes)) => call_view_mut(bytes),
+                None => BytesViewMut::from_slice(&mut []),
+            };
+            (buffers.given.as_ref().map(|given| call_view(given)), recv)
         };
         let begin = move |calls: &mut Nonblocking| match (sum, root) {
             (Sum::Scattered, _) => calls.reduce_scatter(view, recv, checked.bytes, reduction),
@@ -381,10 +395,7 @@ pub unsafe fn reduce(
             (_, Some(root)) => calls.combine(view, recv, reduction, Combination::Root(root)),
             (_, None) => calls.combine(view, recv, reduction, Combination::All),
         };
-        Ok(Opening {
-            buffers: Buffers::NONE,
-            begin,
-        })
+        Ok(Opening { buffers, begin })
     };
     // SAFETY: as above.
     unsafe { begin(sum.call(), communicator, request, act) }

@@ -126,7 +126,7 @@ impl Parts {
         if total_bytes > LONGEST_BYTES {
             return Err(Stop::Left);
         }
-        let is_plain = full().all(|piece| piece.is_plain);
+        let is_plain = full().all(Checked::is_plain);
         let base = full().map(Checked::base).min().filter(|_| is_plain);
         let mut blocks = Vec::with_capacity(pieces.len());
         let (mut packed_bytes, mut length_bytes) = (0, 0);

@@ -11,6 +11,7 @@ use crate::across::Across;
 use crate::buffers::{Checked, Data, LONGEST_BYTES};
 use crate::calls::Call;
 use crate::communicators::{serve, serve_all};
+use crate::gaps::Gaps;
 use crate::limits::{are_read_in_place, note_try, within_hosts, within_or_agreed};
 use crate::mpi::Mpi;
 use crate::outcome::{Outcome, Stop};
@@ -25,7 +26,12 @@ use crate::served::Served;
 pub fn terms(mpi: &Mpi, data: Data, operation: usize) -> Result<(Checked, Reduction), Stop> {
     let kind = mpi.handle(data.kind());
     let reduction = mpi.datatypes.reduction(kind, mpi.handle(operation));
-    Ok((data.checked(mpi)?, reduction.ok_or(Stop::Left)?))
+    let (reduction, gaps) = reduction.ok_or(Stop::Left)?;
+    let checked = data.checked(mpi)?;
+    match gaps {
+        None => Ok((checked, reduction)),
+        Some(gaps) => Ok((checked.with_gaps(gaps)?, reduction)),
+    }
 }
 
 /// A rank's two buffers in a call.
@@ -38,14 +44,47 @@ struct Pair {
     receive: *const c_void,
     /// How much of it there is, in place also of what is given.
     receive_bytes: usize,
+    /// Those of the elements in both.
+    gaps: Option<Gaps>,
 }
 
 impl Pair {
+    /// Has `act` combine what is given, `None` if that is in place, into the result.
+    ///
+    /// # Errors
+    /// Those of `act`; the result of a call with gaps is then not written.
+    ///
+    /// # Safety
+    /// The program's promise about its buffers, whose type is a predefined one.
+    #[inline]
+    unsafe fn lend(
+        &self,
+        is_in_place: bool,
+        act: impl FnOnce(Option<BytesView<'_>>, BytesViewMut<'_>) -> Outcome,
+    ) -> Outcome {
+        let Some(gaps) = self.gaps else {
+            // SAFETY: the caller's promise.
+            let (send, recv) = unsafe { self.views(is_in_place) };
+            return act(send, recv);
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            let send = (!is_in_place).then(|| copy_of(gaps, self.send, self.send_bytes));
+            let mut result = match is_in_place {
+                true => copy_of(gaps, self.receive, self.receive_bytes),
+                false => vec![0; self.receive_bytes],
+            };
+            let send = send.as_deref().map(BytesView::from_slice);
+            act(send, BytesViewMut::from_slice(&mut result))?;
+            gaps.write(&result, self.receive.cast_mut().cast());
+        }
+        Ok(())
+    }
+
     /// As views; nothing to send if the data are in place.
     ///
     /// # Safety
-    /// The program's promise about its buffers, whose type is a predefined one, so that the bytes
-    /// lie side by side.
+    /// As [`Self::lend`]; there are no gaps, so that the bytes lie side by side.
     #[inline]
     unsafe fn views<'a>(&self, is_in_place: bool) -> (Option<BytesView<'a>>, BytesViewMut<'a>) {
         // SAFETY: the caller's promise.
@@ -68,6 +107,17 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+/// The program's pairs with their gaps.
+///
+/// # Safety
+/// The program's promise about its buffer.
+unsafe fn copy_of(gaps: Gaps, from: *const c_void, length_bytes: usize) -> Vec<u8> {
+    let mut copy = vec![0; length_bytes];
+    // SAFETY: the caller's promise.
+    unsafe { gaps.read(from.cast(), &mut copy) };
+    copy
 }
 
 /// MPI_Allreduce, MPI_Scan and MPI_Exscan, as `call` says: the result has as many elements as each
@@ -97,11 +147,15 @@ pub unsafe fn whole(
             send_bytes: checked.bytes,
             receive: data.address(),
             receive_bytes: checked.bytes,
+            gaps: checked.gaps(),
         };
         buffers.check()?;
         // SAFETY: the program's promise about both buffers, and a predefined type.
-        let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
-        across.allreduce(mpi, send, recv, reduction)
+        unsafe {
+            buffers.lend(mpi.is_in_place(send), |send, recv| {
+                across.allreduce(mpi, send, recv, reduction)
+            })
+        }
     };
     let here = |mpi: &'static Mpi, served: &mut Served| {
         // Where nothing is below it, a rank's result is none: its address says nothing.
@@ -116,25 +170,28 @@ pub unsafe fn whole(
             send_bytes: checked.bytes,
             receive: place,
             receive_bytes: if takes { checked.bytes } else { 0 },
+            gaps: checked.gaps(),
         };
         buffers.check()?;
+        let act = |send: Option<BytesView<'_>>, recv: BytesViewMut<'_>| {
+            if call == Call::Allreduce && are_read_in_place(call, checked.bytes, served) {
+                let (mut direct, waiting) = served.direct()?;
+                direct.allreduce(waiting, send, recv, reduction)?;
+                let is_refused = !direct.has_read_in_place();
+                note_try(call, checked.bytes, served, is_refused);
+                return Ok(());
+            }
+            within_or_agreed(mpi, call, 0, checked.bytes, served)?;
+            let (team, waiting) = (&mut served.team, &mut served.waiting);
+            match call {
+                Call::Scan => team.scan(waiting, send, recv, reduction)?,
+                Call::Exscan => team.exscan(waiting, send, recv, reduction)?,
+                _ => team.allreduce(waiting, send, recv, reduction)?,
+            }
+            Ok(())
+        };
         // SAFETY: the program's promise about both buffers, and a predefined type.
-        let (send, recv) = unsafe { buffers.views(mpi.is_in_place(send)) };
-        if call == Call::Allreduce && are_read_in_place(call, checked.bytes, served) {
-            let (mut direct, waiting) = served.direct()?;
-            direct.allreduce(waiting, send, recv, reduction)?;
-            let is_refused = !direct.has_read_in_place();
-            note_try(call, checked.bytes, served, is_refused);
-            return Ok(());
-        }
-        within_or_agreed(mpi, call, 0, checked.bytes, served)?;
-        let (team, waiting) = (&mut served.team, &mut served.waiting);
-        match call {
-            Call::Scan => team.scan(waiting, send, recv, reduction)?,
-            Call::Exscan => team.exscan(waiting, send, recv, reduction)?,
-            _ => team.allreduce(waiting, send, recv, reduction)?,
-        }
-        Ok(())
+        unsafe { buffers.lend(mpi.is_in_place(send), act) }
     };
     serve_all(call, communicator, here, across)
 }
@@ -173,19 +230,22 @@ pub unsafe fn to_root(
             send_bytes: checked.bytes,
             receive: place,
             receive_bytes: if is_root { checked.bytes } else { 0 },
+            gaps: checked.gaps(),
+        };
+        let act = |send: Option<BytesView<'_>>, recv: BytesViewMut<'_>| {
+            if is_read_in_place {
+                let (mut direct, waiting) = served.direct()?;
+                direct.reduce(waiting, send, recv, reduction, root)?;
+                let is_refused = !direct.has_read_in_place();
+                note_try(Call::Reduce, checked.bytes, served, is_refused);
+                return Ok(());
+            }
+            let team = &mut served.team;
+            Ok(team.reduce(&mut served.waiting, send, recv, reduction, root)?)
         };
         // SAFETY: the program's promise about its buffers, as far as its rank uses them, and a
         // predefined type.
-        let (send, recv) = unsafe { buffers.views(is_in_place) };
-        if is_read_in_place {
-            let (mut direct, waiting) = served.direct()?;
-            direct.reduce(waiting, send, recv, reduction, root)?;
-            let is_refused = !direct.has_read_in_place();
-            note_try(Call::Reduce, checked.bytes, served, is_refused);
-            return Ok(());
-        }
-        let team = &mut served.team;
-        Ok(team.reduce(&mut served.waiting, send, recv, reduction, root)?)
+        unsafe { buffers.lend(is_in_place, act) }
     })
 }
 
@@ -211,6 +271,7 @@ pub unsafe fn block_to_each(
                 send_bytes: total_bytes,
                 receive: data.address(),
                 receive_bytes: own_bytes,
+                gaps: checked.gaps(),
             };
             scatter(mpi, served, buffers, Blocks::Even(own_bytes), reduction)
         }
@@ -256,6 +317,7 @@ pub unsafe fn part_to_each(
                 send_bytes: total_bytes,
                 receive: data.address(),
                 receive_bytes: own_bytes,
+                gaps: none.gaps(),
             };
             scatter(mpi, served, buffers, Blocks::Uneven(&blocks), reduction)
         }
@@ -263,7 +325,7 @@ pub unsafe fn part_to_each(
 }
 
 /// # Safety
-/// As [`Pair::views`].
+/// As [`Pair::lend`].
 unsafe fn scatter(
     mpi: &Mpi,
     served: &mut Served,
@@ -283,8 +345,10 @@ unsafe fn scatter(
     if buffers.receive_bytes > 0 {
         buffers.check()?;
     }
+    let act = |send: Option<BytesView<'_>>, recv: BytesViewMut<'_>| {
+        let team = &mut served.team;
+        Ok(team.reduce_scatter(&mut served.waiting, send, recv, blocks, reduction)?)
+    };
     // SAFETY: the caller's promise.
-    let (send, recv) = unsafe { buffers.views(is_in_place) };
-    let team = &mut served.team;
-    Ok(team.reduce_scatter(&mut served.waiting, send, recv, blocks, reduction)?)
+    unsafe { buffers.lend(is_in_place, act) }
 }

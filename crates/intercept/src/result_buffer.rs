@@ -23,7 +23,7 @@ impl ResultBuffer {
     /// # Errors
     /// [`Stop::Code`].
     pub fn new(data: Checked, mpi: &Mpi) -> Result<Self, Stop> {
-        if data.is_plain {
+        if !data.is_packed() {
             return Ok(Self { data, made: None });
         }
         let (data, made) = data.of_new_type(mpi)?;

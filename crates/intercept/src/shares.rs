@@ -53,7 +53,7 @@ pub unsafe fn given_in_place(
         return Ok((!is_other_plain).then_some(Bytes::NONE));
     }
     let send = send.checked(mpi)?;
-    if !send.is_plain {
+    if !send.is_plain() {
         return Ok(Some(Bytes::NONE));
     }
     // SAFETY: the caller's promise.

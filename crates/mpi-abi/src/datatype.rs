@@ -25,8 +25,10 @@ pub enum Kind {
     Pair,
     /// Two floating point numbers of one type, a value and a place.
     FloatPair,
-    /// A floating point number, and a place as an `int`.
+    /// A floating point number, and a place as an `int`; there may be gaps.
     FloatAndInt,
+    /// A signed integer, and a place as an `int`; with gaps.
+    SignedAndInt,
     /// Only to be moved, as far as Weft is concerned.
     Other,
 }
@@ -47,8 +49,8 @@ const fn row(open_mpi: &'static std::ffi::CStr, mpich: u32, standard: u32, kind:
     }
 }
 
-/// All whose elements lie side by side without gaps.
-pub const ALL: [Datatype; 51] = [
+/// All whose elements lie side by side without gaps, and the pairs in C of two numbers.
+pub const ALL: [Datatype; 54] = [
     row(c"ompi_mpi_char", 0x4c00_0101, 0x243, Kind::Other), // MPI_CHAR
     row(c"ompi_mpi_signed_char", 0x4c00_0118, 0x244, Kind::Signed), // MPI_SIGNED_CHAR
     row(
@@ -130,6 +132,19 @@ pub const ALL: [Datatype; 51] = [
     row(c"ompi_mpi_2real", 0x4c00_0821, 0x230, Kind::FloatPair), // MPI_2REAL
     row(c"ompi_mpi_2dblprec", 0x4c00_1023, 0x231, Kind::FloatPair), // MPI_2DOUBLE_PRECISION
     row(c"ompi_mpi_float_int", 0x8c00_0000, 0x228, Kind::FloatAndInt), // MPI_FLOAT_INT
+    row(
+        c"ompi_mpi_double_int",
+        0x8c00_0001,
+        0x229,
+        Kind::FloatAndInt,
+    ), // MPI_DOUBLE_INT
+    row(c"ompi_mpi_long_int", 0x8c00_0002, 0x22a, Kind::SignedAndInt), // MPI_LONG_INT
+    row(
+        c"ompi_mpi_short_int",
+        0x8c00_0003,
+        0x22c,
+        Kind::SignedAndInt,
+    ), // MPI_SHORT_INT
 ];
 
 /// `MPI_CHAR`.
