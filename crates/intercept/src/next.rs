@@ -73,8 +73,21 @@ impl Next {
     }
 }
 
-/// What a name stands for behind this library; looks through the libraries.
+/// An MPI that is in nobody's search order but that of the library which is linked to it, such as a
+/// Python extension.
+static LOCAL_MPI: OnceLock<Loaded> = OnceLock::new();
+
+/// What a name stands for behind this library; looks through the libraries. Not while the process
+/// ends.
 pub fn definition(name: &CStr) -> Option<NonNull<c_void>> {
-    // A Python extension's MPI is in nobody's search order but the extension's.
-    next_definition(name).or_else(|| Loaded::with(name)?.function(name))
+    next_definition(name).or_else(|| {
+        let library = Loaded::with(name)?;
+        LOCAL_MPI.get_or_init(|| library).function(name)
+    })
+}
+
+/// The same while the process ends, when libraries can no longer be opened: of an MPI in nobody's
+/// search order only if a name of it was looked for before.
+pub fn definition_at_exit(name: &CStr) -> Option<NonNull<c_void>> {
+    next_definition(name).or_else(|| LOCAL_MPI.get()?.function(name))
 }

@@ -248,9 +248,7 @@ pub unsafe fn scatter(
             };
             let mut taken = match keeps {
                 true => None,
-                false => {
-                    Some(result(mpi, receive.checked(mpi)?, false)?)
-                }
+                false => Some(result(mpi, receive.checked(mpi)?, false)?),
             };
             let recv = taken.as_mut().map(|(_, bytes)| call_view_mut(bytes));
             let view = call_view(&given);

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use weft_os::loaded::{anywhere, definer_of, file_of, next_definition};
 
 use crate::calls::{send_report, text_of};
-use crate::next::definition;
+use crate::next::definition_at_exit;
 
 /// A tool may stand before some of them.
 const NAMES: [&CStr; 11] = [
@@ -51,7 +51,7 @@ pub fn tell(has_mpi: impl FnOnce() -> bool) {
 fn file() -> Option<CString> {
     let file = |function: NonNull<c_void>| definer_of(function.as_ptr() as usize);
     let own = file_of(note_call as *const () as usize)?;
-    let mpis = file(definition(c"PMPI_Barrier")?)?;
+    let mpis = file(definition_at_exit(c"PMPI_Barrier")?)?;
     let places = NAMES
         .iter()
         .flat_map(|name| [anywhere(name), next_definition(name)]);

@@ -20,7 +20,7 @@ use std::os::fd::RawFd;
 use weft_facts::parameter::REPORT;
 use weft_os::at_exit::{at_exit, send_after_end};
 
-use crate::next::definition;
+use crate::next::definition_at_exit;
 use crate::other_tool;
 
 /// Hydra's process on each host, as the kernel shortens its name (proc(5)).
@@ -87,7 +87,7 @@ fn is_within_mpi() -> bool {
 /// What MPI_Initialized or MPI_Finalized says; `None` without an MPI.
 fn says(name: &CStr) -> Option<bool> {
     type Ask = unsafe extern "C" fn(*mut c_int) -> c_int;
-    let found = definition(name)?;
+    let found = definition_at_exit(name)?;
     let mut flag = 0;
     // SAFETY: the standard's type for both names; both may be called at any time.
     let code = unsafe { std::mem::transmute::<*mut _, Ask>(found.as_ptr())(&mut flag) };
