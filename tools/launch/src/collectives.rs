@@ -119,6 +119,10 @@ mod tests {
         let alone = cc(folder.path(), "static-pie", MAIN, &["-static-pie"]);
         let setuid = cc(folder.path(), "setuid", MAIN, &[]);
         let usual = cc(folder.path(), "usual", MAIN, &[]);
+        let soname = ["-shared", "-fPIC", "-Wl,-soname,libasan.so.8"];
+        let sanitizer = cc(folder.path(), "libasan.so.8", "", &soname);
+        let needed = ["-Wl,--no-as-needed", sanitizer.to_str().unwrap()];
+        let sanitized = cc(folder.path(), "sanitized", MAIN, &needed);
         let mode = std::fs::Permissions::from_mode(0o4755);
         std::fs::set_permissions(&setuid, mode).unwrap();
         let with = |collectives, plain| RankArguments {
@@ -132,6 +136,10 @@ mod tests {
             (&fixed, "is a static program"),
             (&alone, "is a static program"),
             (&setuid, "is setuid or setgid"),
+            (
+                &sanitized,
+                "the address sanitizer, which must be loaded before",
+            ),
         ] {
             let note = told(program).unwrap();
             assert!(

@@ -7,7 +7,7 @@
 //! that is there already.
 //! Source: ld.so(8).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -143,15 +143,27 @@ pub(crate) fn takes_none(program: &Path) -> Option<String> {
     let mode = std::fs::metadata(program).map_or(0, |facts| facts.permissions().mode());
     let why = if mode & 0o6000 != 0 {
         "is setuid or setgid"
-    } else if elf::dynamic(program).ok()? == elf::Dynamic::default() {
-        "is a static program"
     } else {
-        return None;
+        let dynamic = elf::dynamic(program).ok()?;
+        if dynamic == elf::Dynamic::default() {
+            "is a static program"
+        } else if dynamic.needed.iter().any(|name| is_address_sanitizer(name)) {
+            "is built with the address sanitizer, which must be loaded before all other libraries"
+        } else {
+            return None;
+        }
     };
     Some(format!(
         "{} {why}, so no library can be preloaded into it",
         program.display()
     ))
+}
+
+/// Whether this is the sanitizer's library as gcc or clang (`-shared-libasan`) links it. It ends a
+/// process that preloads another library before it (compiler-rt, asan_linux.cpp).
+fn is_address_sanitizer(soname: &OsStr) -> bool {
+    let name = soname.as_bytes();
+    name.starts_with(b"libasan.so") || name.starts_with(b"libclang_rt.asan")
 }
 
 /// What processes that this one starts preload already.
