@@ -4,8 +4,9 @@
 //! Called by table, caveats, pages and files; reads ratio.
 
 use super::analysis::{Analysis, for_each};
-use super::configuration::{Configuration, Workload};
+use super::configuration::{Configuration, WEFT, Workload};
 use super::ratio::{Calibration, Ratio};
+use super::record::{Record, Turn};
 
 /// Weft of this build over that of the other under the same MPI; `None` where one of them was not
 /// measured.
@@ -18,6 +19,21 @@ pub fn to_before(
     ours.is_ours()
         .then(|| analysis.ratio(workload, ours, &ours.before(), size))
         .flatten()
+}
+
+/// Libraries of the MPIs that are others to the two builds, although they have one name: that of
+/// this build, then that of the other. Each build looks for MPIs beside itself first.
+pub fn differing<'a>(record: &'a Record) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+    let library = |wanted: Configuration| {
+        let mut turns = record.turns.iter();
+        let is_of = |turn: &&Turn| turn.configuration == wanted && !turn.library.is_empty();
+        turns.find(is_of).map(|turn| turn.library.as_str())
+    };
+    record.mpis().into_iter().filter_map(move |mpi| {
+        let ours = Configuration::new(mpi, WEFT);
+        let (here, there) = (library(ours.clone())?, library(ours.before())?);
+        (here != there).then_some((mpi, here, there))
+    })
 }
 
 /// How often the intervals of this build over the other hold 1; `None` where no other build was

@@ -63,6 +63,12 @@ pub fn lines(analysis: &Analysis<'_>) -> Vec<String> {
     }
     lines.extend(calibration_line(analysis));
     lines.extend(before_line(analysis));
+    lines.extend(before::differing(record).map(|(mpi, here, there)| {
+        format!(
+            "{mpi} is {here} to this build, and {there} to the other: their ratio compares these, \
+             too. WEFT_MPI_PATH may name the same prefix to both."
+        )
+    }));
     lines
 }
 
@@ -112,6 +118,7 @@ fn before_line(analysis: &Analysis<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::record::Record;
     use crate::compare::record::tests::filled;
 
     #[test]
@@ -123,6 +130,33 @@ mod tests {
             lines.contains("3 rounds can carry a confidence of 75.0 %"),
             "{lines}"
         );
+    }
+
+    #[test]
+    fn two_builds_that_ran_different_mpis_by_one_name_are_told_of() {
+        let mut record = filled();
+        let told = |record: &Record| {
+            let lines = lines(&Analysis::of(record)).join("\n");
+            lines.contains("/lib/libmpi.so to this build, and /usr/lib/libmpi.so to the other")
+        };
+        let ours = record
+            .turns
+            .iter()
+            .filter(|turn| turn.configuration.is_ours());
+        let mut before: Vec<_> = ours.cloned().collect();
+        for turn in &mut before {
+            turn.configuration = turn.configuration.before();
+        }
+        record.turns.extend(before.iter().cloned());
+        assert!(!told(&record), "the same");
+        for turn in &mut before {
+            turn.library = "/usr/lib/libmpi.so".into();
+        }
+        record
+            .turns
+            .retain(|turn| turn.configuration.variant().is_none());
+        record.turns.extend(before);
+        assert!(told(&record));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub const NATIVE: &str = "native";
 /// TCP as the MPI carries messages over it.
 const TCP: &str = "tcp";
 /// Ours.
-const WEFT: &str = "weft";
+pub const WEFT: &str = "weft";
 
 /// An MPI over a transport.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
