@@ -229,7 +229,8 @@ impl Drafts {
             file.is_draft = is_draft;
             file.is_lost |= was_lost;
         }
-        if was_lost {
+        // The name may be another file's by now.
+        if was_lost && nodes.find(parent, &name) == Some(ino) {
             // What is there now only the store knows.
             if let Some(folder) = nodes.folder(parent) {
                 folder.own.remove(&name);

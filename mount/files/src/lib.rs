@@ -5,7 +5,8 @@
 //! Calls:
 //! - [`bucket_files`]: the calls on names and attributes, and what is open.
 //! - [`folders`]: the calls on open folders; [`open_files`]: those on open files; [`mode`]: how a
-//!   file is opened; [`copying`]: copies between open files.
+//!   file is opened; [`writing_now`]: writes that wait for nothing; [`copying`]: copies between
+//!   open files.
 //! - [`changes`]: the calls that change names; [`renames`]: renames of folders; [`object_copies`]:
 //!   objects that the store copies.
 //! - [`attribute_calls`]: the calls on modes, owners, times, extended attributes and links.
@@ -92,6 +93,7 @@ mod tiling;
 mod tree_walks;
 mod turns;
 mod version;
+mod writing_now;
 
 pub use crate::core::{Publish, Settings, Writes};
 pub use attribute_calls::Presence;
@@ -108,7 +110,8 @@ pub use job_store::JobStore;
 pub use lock_calls::{LockCall, LockCalls, Locked};
 pub use mode::Mode;
 pub use names::HIDDEN;
-pub use open_files::{Opened, Place, close_broken, resize_open, send_ready, write_now};
+pub use open_files::{Opened, Place, close_broken, resize_open};
 pub use renames::hold::Times;
 pub use shared::shared_files::{SharedFiles, SharedOpened};
 pub use sources::Disk;
+pub use writing_now::{send_ready, write_now};

@@ -11,7 +11,7 @@ use crate::attribute_calls;
 use crate::attributes::{Entry, Making};
 use crate::changes::Name;
 use crate::core::{Core, Publish};
-use crate::draft::{Draft, Origin, Written};
+use crate::draft::{Draft, Origin};
 use crate::drafts::Drafts;
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
@@ -36,7 +36,7 @@ pub(crate) struct OpenFile {
     reader: Mutex<Arc<Reader>>,
     /// Of who may write.
     pub(crate) draft: Option<Arc<Draft>>,
-    mode: Mode,
+    pub(crate) mode: Mode,
 }
 
 impl OpenFile {
@@ -166,8 +166,12 @@ impl OpenFiles {
         } else {
             None
         };
-        if let Some(draft) = draft.as_ref().filter(|_| mode.truncates) {
-            draft.resize(0).await?;
+        if let Some(draft) = draft.as_ref().filter(|_| mode.truncates)
+            && let Err(fault) = draft.resize(0).await
+        {
+            // The writer that began above is none.
+            self.drafts.release(ino, false, true).await;
+            return Err(fault);
         }
         let file = OpenFile {
             ino,
@@ -461,32 +465,6 @@ pub(crate) async fn close_unpublished(files: &OpenFiles, handle: u64) {
         return;
     };
     release(files, &file, true).await;
-}
-
-/// Writes as [`OpenFiles::write`], without waiting for anything but this host's disk. `None` where
-/// it would have to wait, and then nothing is done.
-///
-/// # Errors
-/// As [`OpenFiles::write`].
-pub fn write_now(
-    files: &OpenFiles,
-    handle: u64,
-    offset: u64,
-    data: &[u8],
-) -> Option<Result<Written, Fault>> {
-    let file = files.open.get(handle).ok()?;
-    let offset = (!file.mode.appends).then_some(offset);
-    file.draft.as_ref()?.write_now(offset, data)
-}
-
-/// Sends what [`write_now`] left to be sent.
-///
-/// # Errors
-/// As [`OpenFiles::write`].
-pub async fn send_ready(files: &OpenFiles, handle: u64) -> Result<(), Fault> {
-    let file = files.open.get(handle)?;
-    let draft = file.draft.as_ref().ok_or(Reason::NotOpen)?;
-    draft.send_ready().await
 }
 
 /// A program hears of an outcome.

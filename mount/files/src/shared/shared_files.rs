@@ -25,6 +25,7 @@ use crate::shared::messages::{Call, DATA_BYTES};
 use crate::shared::others::{Others, There, key};
 use crate::shared::owned_files::OwnedFiles;
 use crate::shared::remote_file::RemoteFile;
+use crate::writing_now;
 
 /// A file was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,7 +243,7 @@ impl SharedFiles {
         Ok(())
     }
 
-    /// As [`open_files::write_now`].
+    /// As [`writing_now::write_now`].
     ///
     /// # Errors
     /// As there.
@@ -256,7 +257,7 @@ impl SharedFiles {
             return None;
         }
         self.note_write(handle);
-        open_files::write_now(&self.files.open_files, handle, offset, data)
+        writing_now::write_now(&self.files.open_files, handle, offset, data)
     }
 
     /// As [`open_files::OpenFiles::flush`]; who is not the last to close a file that several have

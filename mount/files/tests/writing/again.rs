@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use weft_files::staging::stage::Stage;
-use weft_files::{Publish, Reason, Writes};
+use weft_files::{Mode, Publish, Reason, Writes};
 use weft_store::Failure;
 use weft_store::memory::Operation;
 
 use crate::order::{await_that, body, write_all};
-use crate::{MIB, Mount, READ, WRITE, at, reason};
+use crate::{MIB, Mount, READ, ROOT, WRITE, at, reason};
 
 fn sync(mount: &Mount, handle: u64) -> Result<(), Reason> {
     let published = mount.files.open_files.publish(handle);
@@ -199,4 +199,49 @@ fn attempt_that_the_store_ends_after_it_was_asked_is_replaced() {
         .fail(Operation::Head, 0, Failure::Missing);
     assert_eq!(mount.close(handle), Ok(()));
     assert_eq!(mount.content("f").unwrap(), b"content and more");
+}
+
+#[test]
+fn file_that_cannot_be_cut_when_it_is_opened_is_as_if_it_was_not_opened() {
+    let mount = Mount::new();
+    mount.store.plant("f", "old");
+    let handle = mount.open("f", WRITE);
+    mount.write(handle, 0, b"mine").unwrap();
+    mount.store.plant("f", "theirs");
+    assert_eq!(sync(&mount, handle), Err(Reason::Stale));
+    let found = mount.runtime.block_on(mount.files.lookup(ROOT, "f"));
+    let mode = Mode {
+        truncates: true,
+        ..WRITE
+    };
+    let opened = mount
+        .files
+        .open_files
+        .open(found.unwrap().attributes.ino, mode);
+    let refused = mount.runtime.block_on(opened).map_err(reason);
+    assert_eq!(refused, Err(Reason::Stale));
+    assert_eq!(mount.close(handle), Err(Reason::Stale));
+    // Nobody has it open any more, so what is there now is written.
+    let handle = mount.open("f", WRITE);
+    mount.write(handle, 0, b"newer").unwrap();
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"newers");
+}
+
+#[test]
+fn file_that_was_lost_takes_nothing_from_a_new_file_of_its_name() {
+    let mount = Mount::new();
+    mount.store.plant("f", "old");
+    let lost = mount.open("f", WRITE);
+    mount.write(lost, 0, b"mine").unwrap();
+    mount.store.plant("f", "theirs");
+    assert_eq!(sync(&mount, lost), Err(Reason::Stale));
+    mount.runtime.block_on(mount.files.unlink(at("f"))).unwrap();
+    let handle = mount.create("f");
+    mount.write(handle, 0, b"new").unwrap();
+    assert_eq!(mount.close(lost), Err(Reason::Stale));
+    let found = mount.runtime.block_on(mount.files.lookup(ROOT, "f"));
+    assert_eq!(found.map(|found| found.attributes.size_bytes), Ok(3));
+    mount.close(handle).unwrap();
+    assert_eq!(mount.content("f").unwrap(), b"new");
 }
