@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
+use weft_store::ObjectInfo;
 
 use crate::attributes::Making;
 use crate::changes::Name;
@@ -148,15 +149,25 @@ async fn close(shared: &SharedFiles, file: &OwnedFile) -> Result<Bytes, Fault> {
     if let Ok(seen) = seen.as_ref()
         && !seen.is_draft
     {
-        shared.owned.note_published(&file.key, seen.info.clone());
-        // Who unlinks it meanwhile forgets the name after that.
-        if is_gone(shared, file.ino) {
-            shared.owned.forget(&file.key);
-        }
+        note_published(shared, file, &seen.info);
     }
     shared.files.forget(file.ino, 1);
     closed?;
     Ok(seen_as_bytes(&seen?))
+}
+
+/// Notes what a file that was closed is like, by the name that it has now: its folder may have
+/// another one than when the file was opened.
+fn note_published(shared: &SharedFiles, file: &OwnedFile, info: &ObjectInfo) {
+    let Ok(key) = shared.core().key(file.ino) else {
+        return;
+    };
+    shared.owned.note_published(&key, info.clone());
+    // Who unlinks or renames it meanwhile forgets the name after that.
+    let is_same = shared.core().key(file.ino).is_ok_and(|now| now == key);
+    if !is_same || is_gone(shared, file.ino) {
+        shared.owned.forget(&key);
+    }
 }
 
 /// Whether the name of a file is gone.

@@ -190,3 +190,37 @@ fn name_whose_owner_died_is_found_by_the_others_at_once() {
         }
     }
 }
+
+/// The node that renames the folder owns some of the files, and has published them.
+#[test]
+fn file_whose_folder_is_renamed_while_it_is_open_has_no_old_name_when_it_is_closed() {
+    let world = World::with(1000, LONG, true);
+    let [here, owner, third] = [0, 1, 2].map(|node| world.node(node));
+    let parent = make_folder(here, ROOT, "d");
+    let names: Vec<String> = (0..12).map(|number| format!("f{number}")).collect();
+    let create = |name: &String| {
+        let new = Name { parent, name };
+        let created = here.shared.create(new, WRITE, &Making::FILE);
+        let handle = here.runtime.block_on(created).unwrap().1.opened.handle;
+        here.write(handle, 0, b"text").unwrap();
+        handle
+    };
+    let handles: Vec<u64> = names.iter().map(create).collect();
+    find(owner, ROOT, "d").unwrap();
+    let [old, new] = ["d", "e"].map(|name| Name { parent: ROOT, name });
+    let renamed = shared_names::rename(owner.shared, old, new, true);
+    owner.runtime.block_on(renamed).unwrap();
+    // The others are new files in the old folder, as if they were written after the rename.
+    let keys = world.store.keys();
+    let is_moved = |name: &&String| keys.contains(&format!("p/e/{name}"));
+    let moved: Vec<&String> = names.iter().filter(is_moved).collect();
+    assert!(!moved.is_empty(), "the node that renames owns none");
+    for handle in handles {
+        let _ = here.close(handle);
+    }
+    make_folder(owner, ROOT, "d");
+    let (parent, ..) = find(third, ROOT, "d").unwrap();
+    for name in moved {
+        assert_eq!(find(third, parent, name), Err(Reason::NotFound), "{name}");
+    }
+}
