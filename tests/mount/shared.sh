@@ -172,6 +172,62 @@ os.close(file)' "$work/node0/$name" "$work/mode-open" &
     return $ended
 }
 
+# tar, cp -p and rsync set times before they close or rename a file, whichever host has it. Both
+# hosts unpack the same files, over what is there, too, and see the same times; so does a mount that
+# begins later.
+cat >"$work/times.py" <<'END'
+"""Compares names, times and modes: times.py FOLDER FOLDER..."""
+import os, sys
+def tree(folder):
+    files = sorted(os.listdir(folder))
+    seen = [os.stat(os.path.join(folder, name)) for name in files]
+    return {name: (one.st_mtime_ns, one.st_mode & 0o777, one.st_size)
+            for name, one in zip(files, seen)}
+first = tree(sys.argv[1])
+assert len(first) == 40, len(first)
+for other in map(tree, sys.argv[2:]):
+    wrong = {name: (one, other.get(name)) for name, one in first.items()
+             if one != other.get(name)}
+    assert not wrong, (len(wrong), next(iter(wrong.items())))
+END
+times_are() { on "$1" python3 "$work/times.py" "${@:2}" 2>>"$work/wrong-times"; }
+# unpack TOOL HOST FOLDER: the dated files, by a tool.
+unpack() {
+    case $1 in
+        tar) on "$2" tar -C "$3" -xpf "$work/dated.tar" ;;
+        cp) on "$2" sh -c "cp -p '$work'/dated/f* '$3'" ;;
+        rsync) on "$2" rsync -a --ignore-times "$work/dated/" "$3/" ;;
+    esac
+}
+unpacked_times_stay() {
+    local number tool into dated=$work/dated
+    mkdir -p "$dated" "$work/later"
+    for number in {10..49}; do
+        head -c "$number" /dev/zero >"$dated/f$number"
+        chmod $((600 + number % 4 * 10)) "$dated/f$number"
+        touch -d "2001-02-03 04:05:$number.123456789" "$dated/f$number"
+    done
+    tar -C "$dated" --format=posix -cf "$work/dated.tar" .
+    for tool in tar cp rsync; do
+        for number in 0 1 0; do
+            into=$work/node$number/by-$tool
+            [ -d "$into" ] || on "${hosts[number]}" mkdir "$into" || return 1
+            unpack "$tool" "${hosts[number]}" "$into" &&
+                times_are "${hosts[number]}" "$dated" "$into" ||
+                { tail -n 1 "$work/wrong-times"; return 1; }
+        done
+    done
+    for number in 0 1; do
+        wait_for 20 times_are "${hosts[number]}" "$dated" "$work/node$number"/by-{tar,cp,rsync} ||
+            { tail -n 1 "$work/wrong-times"; return 1; }
+    done
+    on a0 "$WEFT_MOUNT" data "$work/later" --endpoint-url "$there" --read-only || return 1
+    times_are a0 "$dated" "$work"/later/by-{tar,cp,rsync}
+    local ended=$?
+    on a0 umount "$work/later"
+    return $ended
+}
+
 # The second host's mount is killed. It had the file `there` for a program of the first host, whose
 # calls fail from then on, and it had written to the file `here`, which the first host has: that
 # host publishes all of it.
@@ -234,6 +290,11 @@ else
     check "IOR on two hosts at once in one file" ior_at_once
     check "a mode that one host sets on a file that is being written the other one sees" \
         mode_is_seen
+    if command -v rsync >/dev/null; then
+        check "tar, cp -p and rsync on two hosts keep times and modes" unpacked_times_stay
+    else
+        skip "tar, cp -p and rsync on two hosts keep times and modes" "there is no rsync"
+    fi
     check "a mount is killed that has one file for all and had written to another" mount_killed
     check "the next mount saves what the killed one had not published" what_was_lost_is_saved
     end_two_hosts 0 1

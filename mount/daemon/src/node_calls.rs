@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use fuser::{Errno, Generation, ReplyEntry, ReplyXattr, TimeOrNow};
-use weft_files::shared::shared_names;
+use weft_files::shared::{shared_names, shared_times};
 use weft_files::{
     Change, Entry, Fault, Making, Mode, Name, Presence, Reason, SharedFiles, Special, TARGET_BYTES,
 };
@@ -84,7 +84,7 @@ pub async fn set(
         files.attribute_calls.drop_privileges(node.ino);
     }
     if *change != Change::default() {
-        files.attribute_calls.change(node.ino, change).await?;
+        shared_times::change(shared, node.ino, change).await?;
     }
     shared_names::attributes(shared, node.ino).await
 }

@@ -8,7 +8,7 @@ use fuser::{Errno, FileAttr, FileType, INodeNo, ReplyEmpty, Request};
 use nix::fcntl::OFlag;
 use nix::sys::stat::SFlag;
 use weft_files::{
-    Attributes, BucketFiles, Fault, Given, Kind, Making, Mode, Name, Reason, Special,
+    Attributes, BucketFiles, Fault, Given, Kind, Maker, Making, Mode, Name, Reason, Special,
 };
 
 use crate::log;
@@ -94,6 +94,7 @@ impl Owner {
                 gid: (gid != self.gid).then_some(gid),
             },
             usual_mode,
+            maker: Maker::Here,
         }
     }
 }

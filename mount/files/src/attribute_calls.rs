@@ -12,7 +12,7 @@ use weft_store::ETag;
 
 use crate::attribute_object::{Attribute, Modified, Special, Time};
 use crate::attribute_sync;
-use crate::attributes::{Change, Entry, Kind, Making};
+use crate::attributes::{Change, Entry, Kind, Maker, Making};
 use crate::changes::Name;
 use crate::core::Core;
 use crate::fault::{Fault, Reason};
@@ -158,7 +158,7 @@ impl AttributeCalls {
     /// A name is gone, and its attributes with it.
     pub fn gone(&self, old: Name<'_>) {
         if let Some(folder) = self.core.nodes().folder(old.parent) {
-            folder.attributes.set(old.name, None);
+            folder.attributes.remove(old.name);
             folder.own_specials();
             folder.modified = Some(SystemTime::now());
         }
@@ -173,7 +173,7 @@ impl AttributeCalls {
                 return;
             };
             let mut attribute = from.attributes.get(old.name).cloned();
-            from.attributes.set(old.name, None);
+            from.attributes.remove(old.name);
             from.own_specials();
             if let Some((attribute, (before, after))) = attribute.as_mut().zip(etags) {
                 rebind(attribute, before, after);
@@ -323,7 +323,11 @@ pub fn made(core: &Arc<Core>, new: Name<'_>, making: &Making, special: Option<Sp
         ..Attribute::default()
     };
     if let Some(folder) = nodes.folder(new.parent) {
-        folder.attributes.set(new.name, Some(attribute));
+        match making.maker {
+            Maker::Here => folder.attributes.set_new(new.name, attribute, false),
+            Maker::HereByOther => folder.attributes.set_new(new.name, attribute, true),
+            Maker::Other => folder.attributes.forget(new.name),
+        }
         folder.own_specials();
         folder.modified = Some(SystemTime::now());
     }

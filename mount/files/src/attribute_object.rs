@@ -152,6 +152,16 @@ impl Time {
         }
     }
 
+    /// As bytes, the least first.
+    pub fn bytes(self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+
+    /// From bytes.
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        Self(i64::from_le_bytes(bytes))
+    }
+
     /// As the system has it.
     pub fn system(self) -> SystemTime {
         let length = Duration::from_nanos(self.0.unsigned_abs());

@@ -61,6 +61,17 @@ pub struct Given {
     pub gid: Option<u32>,
 }
 
+/// Whose program makes a node, in a job that shares files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maker {
+    /// One of this mount.
+    Here,
+    /// The same, and another mount makes the file for it.
+    HereByOther,
+    /// One of another mount, which keeps the attributes.
+    Other,
+}
+
 /// How a program makes a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Making {
@@ -70,9 +81,16 @@ pub struct Making {
     pub given: Given,
     /// The mode that the mount's options have for this kind.
     pub usual_mode: u16,
+    /// Whose program makes it.
+    pub maker: Maker,
 }
 
 impl Making {
+    /// A file that another mount of the job makes by this one.
+    pub const FOR_OTHER: Self = Self {
+        maker: Maker::Other,
+        ..Self::FILE
+    };
     /// As the options have it where none is given.
     pub const FILE: Self = Self::usual(Kind::File, 0o644);
     /// The same.
@@ -88,6 +106,7 @@ impl Making {
             kind,
             given,
             usual_mode,
+            maker: Maker::Here,
         }
     }
 }

@@ -109,7 +109,10 @@ impl BucketFiles {
             };
         }
         match (Question::read(question), &self.job_store) {
-            (None, _) => refusal(ELSE, "the question is not understood"),
+            (None, _) => refusal(
+                ELSE,
+                "the question is not understood, or its key is too long",
+            ),
             (_, None) => refusal(ELSE, "this mount is in no job"),
             (
                 Some(Question::Bytes {

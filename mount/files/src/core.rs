@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Handle;
 use weft_store::Store;
 
-use crate::attribute_object::{Attribute, Time};
+use crate::attribute_object::{Attribute, Modified, Time};
 use crate::attributes::{Attributes, Entry};
 use crate::facts::Fact;
 use crate::fault::{Fault, Reason};
@@ -252,7 +252,10 @@ impl Core {
                 (0, modified, true)
             }
             Body::File(file) => {
-                let set = set_modified.filter(|set| *set.etag == *file.info.etag.as_str());
+                // A time that was set for the content that was there before is not the draft's.
+                let is_set =
+                    |set: &&Modified| !file.is_draft_there && *set.etag == *file.info.etag.as_str();
+                let set = set_modified.filter(is_set);
                 let set = set.map(|set| set.at.system());
                 let modified = set.unwrap_or(file.info.modified);
                 (file.info.size_bytes, modified, !file.is_gone)

@@ -2,13 +2,16 @@
 //! The messages between the mounts of a job, as bytes: docs/job-cache.md, clause 2. [`crate::job`]
 //! sends and receives them. Bytes that do not have the specified form are refused.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use weft_store::{ETag, ListRequest, ObjectInfo, Page, Range};
 
+use crate::attribute_object::Time;
+use crate::names;
+
 /// Specified (2.4).
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +117,7 @@ impl Question {
         }
         match from.try_get_u8().ok()? {
             1 => {
-                let (key, etag) = (text(from)?, ETag::new(&text(from)?));
+                let (key, etag) = (key(from)?, ETag::new(&text(from)?));
                 let mut number = || from.try_get_u64_le().ok();
                 let (size_bytes, start, end) = (number()?, number()?, number()?);
                 let (from, to) = (number()?, number()?);
@@ -127,11 +130,11 @@ impl Question {
                     whole: Range::new(from, to),
                 })
             }
-            2 => Some(Self::Object(age(from)?, text(from)?)),
+            2 => Some(Self::Object(age(from)?, key(from)?)),
             3 => Some(Self::Page(
                 age(from)?,
                 Wanted {
-                    prefix: text(from)?,
+                    prefix: key(from)?,
                     by_folder: from.try_get_u8().ok()? != 0,
                     limit: from.try_get_u16_le().ok()?.clamp(1, 1000),
                     token: option(from)?,
@@ -160,6 +163,11 @@ pub fn text(from: &mut Bytes) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
+/// A key that a store may have, or the beginning of one.
+pub fn key(from: &mut Bytes) -> Option<String> {
+    text(from).filter(|key| names::check_key(key).is_ok())
+}
+
 fn put_option(to: &mut BytesMut, text: Option<&str>) {
     to.put_u8(u8::from(text.is_some()));
     if let Some(text) = text {
@@ -178,8 +186,7 @@ fn option(from: &mut Bytes) -> Option<Option<String>> {
 pub fn put_object(to: &mut BytesMut, info: &ObjectInfo) {
     to.put_u64_le(info.size_bytes);
     put_text(to, info.etag.as_str());
-    let since = info.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
-    to.put_u64_le(since.as_nanos() as u64);
+    to.put_slice(&Time::of(info.modified).bytes());
     to.put_u8(u8::from(info.is_archived));
 }
 
@@ -187,11 +194,11 @@ pub fn put_object(to: &mut BytesMut, info: &ObjectInfo) {
 pub fn object(from: &mut Bytes) -> Option<ObjectInfo> {
     let size_bytes = from.try_get_u64_le().ok()?;
     let etag = ETag::new(&text(from)?);
-    let since = Duration::from_nanos(from.try_get_u64_le().ok()?);
+    let modified = from.try_get_u64_le().ok()?.to_le_bytes();
     Some(ObjectInfo {
         size_bytes,
         etag,
-        modified: SystemTime::UNIX_EPOCH.checked_add(since)?,
+        modified: Time::from_bytes(modified).system(),
         is_archived: from.try_get_u8().ok()? != 0,
     })
 }
@@ -225,6 +232,8 @@ pub fn page(from: &mut Bytes) -> Option<Page> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use proptest::prelude::*;
 
     use super::*;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use weft_store::{ETag, ObjectInfo};
 
+use crate::attribute_merge::merged;
 use crate::attribute_object::Attribute;
 use crate::names::{Listed, Named};
 
@@ -22,6 +23,19 @@ pub enum Need {
     Load(ObjectInfo),
 }
 
+/// What was done here to a name's attributes that is not written yet.
+#[derive(Debug)]
+struct Change {
+    /// Of the last change.
+    number: u64,
+    /// What the store had before the first one.
+    base: Attribute,
+    /// The name was made since, or is gone: what others said of it before counts no more.
+    is_whole: bool,
+    /// The name is gone.
+    is_gone: bool,
+}
+
 /// Of one folder.
 #[derive(Debug, Default)]
 pub struct KnownAttributes {
@@ -30,8 +44,8 @@ pub struct KnownAttributes {
     object: Option<ETag>,
     /// What the store had when it was asked last, and when.
     seen: Option<(Instant, Option<ObjectInfo>)>,
-    /// Names that were changed here since, each with the number of its last change.
-    changed: HashMap<Box<str>, u64>,
+    /// Names that were changed here since.
+    changed: HashMap<Box<str>, Change>,
     change_count: u64,
     /// The object is none of this version: it is left alone, and nothing can be changed.
     pub is_unreadable: bool,
@@ -62,19 +76,89 @@ impl KnownAttributes {
 
     /// A name's attributes are these now; none is as the mount's options have it.
     pub fn set(&mut self, name: &str, attribute: Option<Attribute>) {
-        if self.is_unreadable {
-            return;
+        self.change(name, attribute.unwrap_or_default());
+    }
+
+    /// A name was made: what anybody said of it before is not of this one. The store may have more
+    /// of the name than is known here if `may_be_more`.
+    pub fn set_new(&mut self, name: &str, attribute: Attribute, may_be_more: bool) {
+        if may_be_more && self.has_object() {
+            self.names.entry(name.into()).or_default();
         }
-        let attribute = attribute.filter(|attribute| *attribute != Attribute::default());
-        if attribute.is_none() && !self.names.contains_key(name) {
-            return;
+        if let Some(change) = self.change(name, attribute) {
+            change.is_whole = true;
         }
-        match attribute {
-            Some(attribute) => self.names.insert(name.into(), attribute),
-            None => self.names.remove(name),
+    }
+
+    /// A name is gone, and whatever anybody said of it.
+    pub fn remove(&mut self, name: &str) {
+        if let Some(change) = self.change(name, Attribute::default()) {
+            (change.is_whole, change.is_gone) = (true, true);
+        }
+    }
+
+    /// Another mount writes what there is to be said of a name.
+    pub fn leave_to_others(&mut self, name: &str) {
+        let Some(change) = self.changed.remove(name) else {
+            return;
+        };
+        if change.base == Attribute::default() {
+            self.names.remove(name);
+        } else {
+            self.names.insert(name.into(), change.base);
+        }
+    }
+
+    /// Another mount made a name, and writes what is to be said of it.
+    pub fn forget(&mut self, name: &str) {
+        self.names.remove(name);
+        self.changed.remove(name);
+    }
+
+    fn change(&mut self, name: &str, attribute: Attribute) -> Option<&mut Change> {
+        let is_usual = attribute == Attribute::default();
+        if self.is_unreadable || (is_usual && !self.names.contains_key(name)) {
+            // What went before is the name's beginning now.
+            let change = self.changed.get_mut(name).filter(|_| !self.is_unreadable)?;
+            change.is_gone = false;
+            return Some(change);
+        }
+        let before = match is_usual {
+            true => self.names.remove(name),
+            false => self.names.insert(name.into(), attribute),
         };
         self.change_count += 1;
-        self.changed.insert(name.into(), self.change_count);
+        let number = self.change_count;
+        let new = || Change {
+            number,
+            base: before.unwrap_or_default(),
+            is_whole: false,
+            is_gone: false,
+        };
+        let change = self.changed.entry(name.into()).or_insert_with(new);
+        (change.number, change.is_gone) = (number, false);
+        Some(change)
+    }
+
+    /// The store has this of the names, as another mount wrote it. What was changed here is changed
+    /// still, as far as it differs.
+    fn take(&mut self, mut there: HashMap<Box<str>, Attribute>) {
+        for (name, mut change) in std::mem::take(&mut self.changed) {
+            let stored = there.remove(&name).unwrap_or_default();
+            let here = self.names.remove(&name).unwrap_or_default();
+            let both = match change.is_gone {
+                true => Attribute::default(),
+                false => merged(&change.base, here, &stored, change.is_whole),
+            };
+            if both != stored {
+                change.base = stored;
+                self.changed.insert(name.clone(), change);
+            }
+            if both != Attribute::default() {
+                there.insert(name, both);
+            }
+        }
+        self.names = there;
     }
 
     /// A request that was sent at `at` showed this object, or that there is none.
@@ -105,8 +189,7 @@ impl KnownAttributes {
     pub fn absent(&mut self) {
         self.object = None;
         self.is_unreadable = false;
-        let changed = &self.changed;
-        self.names.retain(|name, _| changed.contains_key(name));
+        self.take(HashMap::new());
     }
 
     /// The content `etag` says this, or cannot be read; what was changed here stays changed.
@@ -116,13 +199,8 @@ impl KnownAttributes {
         if self.is_unreadable {
             self.changed.clear();
         }
-        let changed = &self.changed;
-        self.names.retain(|name, _| changed.contains_key(name));
-        for (name, attribute) in names.unwrap_or_default() {
-            if !changed.contains_key(&*name) {
-                self.names.insert(name.into(), attribute);
-            }
-        }
+        let names = names.unwrap_or_default().into_iter();
+        self.take(names.map(|(name, one)| (name.into(), one)).collect());
     }
 
     /// What is to be written, if anything was changed.
@@ -142,7 +220,10 @@ impl KnownAttributes {
         self.object = object.as_ref().map(|info| info.etag.clone());
         self.seen = Some((at, object));
         self.changed
-            .retain(|_, number| *number > draft.change_count);
+            .retain(|_, change| change.number > draft.change_count);
+        for (name, change) in &mut self.changed {
+            change.base = draft.names.get(&**name).cloned().unwrap_or_default();
+        }
     }
 
     /// Whether the store may have an object.

@@ -18,8 +18,9 @@
 //! - [`listing`]: a listing in order; [`tiling`]: which of its pages to ask for at once; [`guess`]:
 //!   where pages may end; [`tree_walks`]: one listing of a whole tree instead of one for each
 //!   folder; [`entered_ahead`]: nodes of names that are asked for next.
-//! - [`known_attributes`]: the known attributes in a folder; [`attribute_sync`]: reads and writes
-//!   the folder's [`attribute_object`]. [`turns`]: a lock for each folder.
+//! - [`known_attributes`]: the known attributes in a folder; [`attribute_merge`]: what two mounts
+//!   changed at once; [`attribute_sync`]: reads and writes the folder's
+//!   [`attribute_object`]. [`turns`]: a lock for each folder.
 //! - [`names`]: which keys are names. [`version`]: one content of a key. [`handles`]: what is open,
 //!   by number.
 //!
@@ -46,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 mod attribute_calls;
+mod attribute_merge;
 pub mod attribute_object;
 mod attribute_sync;
 pub mod attributes;
@@ -98,7 +100,7 @@ mod writing_now;
 pub use crate::core::{Publish, Settings, Writes};
 pub use attribute_calls::Presence;
 pub use attribute_object::{Special, TARGET_BYTES};
-pub use attributes::{Attributes, Change, Entry, Given, Kind, Making};
+pub use attributes::{Attributes, Change, Entry, Given, Kind, Maker, Making};
 pub use bucket_files::BucketFiles;
 pub use changes::Name;
 pub use copying::copy_range;

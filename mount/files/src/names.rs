@@ -71,7 +71,7 @@ pub fn is_own_key(key: &str) -> bool {
 }
 
 /// S3's longest key.
-const KEY_BYTES: usize = 1024;
+pub const KEY_BYTES: usize = 1024;
 
 /// Whether a new key is no longer than a store takes.
 ///

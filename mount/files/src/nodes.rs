@@ -31,6 +31,10 @@ pub struct File {
     pub is_lost: bool,
     /// Its last content was written by this mount.
     pub is_written_here: bool,
+    /// Its owner in the job said what is known of it, which knows times better than the store.
+    pub is_told: bool,
+    /// The same, and the owner had it open for writing then.
+    pub is_draft_there: bool,
     /// Its name is gone; it lives while it is open.
     pub is_gone: bool,
     /// Somebody writes it: what is known here is newer than the store.
@@ -76,7 +80,8 @@ impl File {
     /// The store has this content. When this mount wrote it, the mount knows better than the store,
     /// whose times are whole seconds.
     pub fn see(&mut self, info: &ObjectInfo, at: Instant) {
-        let is_same = self.is_written_here && self.info.etag == info.etag;
+        let is_known = self.is_written_here || self.is_told;
+        let is_same = is_known && self.info.etag == info.etag;
         let modified = if is_same {
             self.info.modified
         } else {
@@ -87,6 +92,8 @@ impl File {
             ..info.clone()
         };
         self.at = at;
+        self.is_told &= is_same;
+        self.is_draft_there = false;
     }
 
     /// Whether the kernel's pages are of this content; from now on they are.
@@ -274,6 +281,8 @@ impl Nodes {
                 pages_of: None,
                 is_lost: false,
                 is_written_here: false,
+                is_told: false,
+                is_draft_there: false,
                 is_draft: false,
                 is_gone: false,
                 kept: Attribute::default(),

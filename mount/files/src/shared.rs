@@ -5,6 +5,7 @@
 //!
 //! - [`shared_files`]: the calls of this node's programs; `mount/daemon` makes them here.
 //! - [`shared_names`]: the same, on names.
+//! - [`shared_times`]: the same, on times that are set while a file is written.
 //! - [`shared_copies`]: copies between them.
 //! - [`others`]: asks the owners of files by name.
 //! - [`remote_file`]: one open file that another node has.
@@ -20,3 +21,4 @@ mod remote_file;
 pub mod shared_copies;
 pub mod shared_files;
 pub mod shared_names;
+pub mod shared_times;

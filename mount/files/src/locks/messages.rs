@@ -7,7 +7,7 @@ use std::fmt;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::job::FOLLOWS;
-use crate::job_messages::VERSION;
+use crate::job_messages::{VERSION, key};
 use crate::locks::table::{Holder, Lock, Span};
 
 /// Specified (4.2): to the keeper of a file's locks.
@@ -271,13 +271,12 @@ fn request(from: &mut Bytes) -> Option<Request> {
     let wish = *WISHES.get(usize::from(from.try_get_u8().ok()?))?;
     let ticket = from.try_get_u64_le().ok()?;
     let lock = lock(from)?;
-    let length = from.try_get_u32_le().ok()? as usize;
-    let key = (length <= from.len()).then(|| from.split_to(length))?;
+    let key = key(from)?;
     let is_own = lock.holder.node == session.node && lock.span.first <= lock.span.last;
     is_own.then_some(Request {
         session,
         wish,
-        key: String::from_utf8(key.to_vec()).ok()?,
+        key,
         lock,
         ticket,
     })

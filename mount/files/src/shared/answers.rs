@@ -9,18 +9,20 @@ use std::time::{Duration, Instant};
 use bytes::{BufMut, Bytes, BytesMut};
 use weft_store::ObjectInfo;
 
+use crate::attribute_object::Time;
 use crate::attributes::Making;
 use crate::changes::Name;
 use crate::draft::Written;
 use crate::fault::{Fault, Reason};
 use crate::job::{ELSE, Job, refusal};
 use crate::mode::Mode;
-use crate::names::Listed;
+use crate::names::{self, Listed};
 use crate::nodes::{self, ROOT};
 use crate::shared::messages::{self, Ask, ByName, Call, FOLLOWS, FileAt, NOT_YET, Seen};
 use crate::shared::owned_files::OwnedFile;
 use crate::shared::shared_files::SharedFiles;
 use crate::shared::shared_names;
+use crate::shared::shared_times;
 
 /// Specified (5.4): how long an answer waits for a call that takes long.
 const WAIT: Duration = Duration::from_secs(5);
@@ -135,6 +137,7 @@ async fn done(shared: &SharedFiles, file: &OwnedFile, ask: Ask) -> Result<Bytes,
         Call::Sync => shared.publish(file.handle).await?,
         Call::Resize(size) => shared.resize(file.ino, Some(file.handle), size).await?,
         Call::Close => return close(shared, file).await,
+        Call::SetTime(at) => shared_times::set_here(shared, file.ino, at).await?,
         Call::Look | Call::Wait => {}
     }
     let seen = seen(shared, file.ino).ok_or(Reason::Stale)?;
@@ -184,14 +187,13 @@ fn seen_as_bytes(seen: &Seen) -> Bytes {
 
 /// What this node knows of a file.
 fn seen(shared: &SharedFiles, ino: u64) -> Option<Seen> {
-    let is_draft = shared.files.open_files.draft(ino).is_some();
-    let mut nodes = shared.core().nodes();
-    let file = nodes.file(ino)?;
-    Some(Seen {
+    let is_draft = shared.files.open_files.draft(ino).is_some() || {
+        let mut nodes = shared.core().nodes();
+        let file = nodes.file(ino)?;
         // Of what has no name nobody learns what the store has.
-        is_draft: is_draft || file.is_gone || !file.is_written_here,
-        info: file.info.clone(),
-    })
+        file.is_gone || !file.is_written_here
+    };
+    shared_times::seen(shared, ino, is_draft)
 }
 
 async fn by_name(
@@ -214,15 +216,13 @@ async fn by_name(
             Ok(Bytes::new())
         }
         ByName::Changes => {
-            shared_names::changes_here(shared, key)?;
             let parent = parent(shared, folders)?;
-            if let Some(folder) = shared.core().nodes().folder(parent) {
-                folder.forget(name);
-            }
-            if let Some(store) = &shared.files.job_store {
-                store.note_change();
-            }
-            Ok(Bytes::new())
+            changes(shared, Name { parent, name }, key)
+        }
+        ByName::SetTime(at) => {
+            let parent = parent(shared, folders)?;
+            set_time(shared, Name { parent, name }, at).await?;
+            look(shared, key).ok_or(Reason::NotFound.into())
         }
         ByName::Unlink => {
             let parent = parent(shared, folders)?;
@@ -244,6 +244,30 @@ async fn by_name(
             messages::put_seen(&mut to, &seen);
             Ok(to.freeze())
         }
+    }
+}
+
+/// A rename of another node is about to change a name, or has changed it.
+fn changes(shared: &SharedFiles, at: Name<'_>, key: &str) -> Result<Bytes, Fault> {
+    shared_names::changes_here(shared, key)?;
+    if let Some(folder) = shared.core().nodes().folder(at.parent) {
+        folder.forget(at.name);
+    }
+    if let Some(store) = &shared.files.job_store {
+        store.note_change();
+    }
+    let mut to = BytesMut::new();
+    messages::put_modified(&mut to, shared_times::take(shared, at).as_ref());
+    Ok(to.freeze())
+}
+
+/// A program of another node sets the time of a name's content; nothing if nobody writes it.
+async fn set_time(shared: &SharedFiles, of: Name<'_>, at: Time) -> Result<(), Fault> {
+    let ino = shared.core().nodes().find(of.parent, of.name);
+    let is_draft = |ino: &u64| shared.files.open_files.draft(*ino).is_some();
+    match ino.filter(is_draft) {
+        Some(ino) => shared_times::set_here(shared, ino, at).await,
+        None => Ok(()),
     }
 }
 
@@ -269,7 +293,7 @@ async fn open(
     creates: bool,
 ) -> Result<(u64, u64), Fault> {
     if creates {
-        let (entry, opened) = shared.create_here(at, mode, &Making::FILE).await?;
+        let (entry, opened) = shared.create_here(at, mode, &Making::FOR_OTHER).await?;
         return Ok((entry.attributes.ino, opened.opened.handle));
     }
     let entry = shared.files.lookup(at.parent, at.name).await?;
@@ -291,13 +315,13 @@ fn look(shared: &SharedFiles, key: &str) -> Option<Bytes> {
     let age = core.settings.ttl.saturating_mul(2).max(NEW);
     let of_node = ino.and_then(|ino| {
         let is_draft = shared.files.open_files.draft(ino).is_some();
-        let mut nodes = core.nodes();
-        let file = nodes.file(ino)?;
-        let is_own = file.is_written_here && !file.is_lost && file.at.elapsed() <= age;
-        (is_draft || is_own).then(|| Seen {
-            is_draft,
-            info: file.info.clone(),
-        })
+        let is_own = {
+            let mut nodes = core.nodes();
+            let file = nodes.file(ino)?;
+            file.is_written_here && !file.is_lost && file.at.elapsed() <= age
+        };
+        let is_known = is_draft || is_own;
+        is_known.then(|| shared_times::seen(shared, ino, is_draft))?
     });
     let published = || {
         let info = shared.owned.published(key, age)?;
@@ -320,8 +344,16 @@ fn not_made(shared: &SharedFiles, key: &str) -> Bytes {
 fn split<'a>(shared: &SharedFiles, key: &'a str) -> Result<(&'a str, &'a str), Fault> {
     let path = key.strip_prefix(&*shared.core().settings.prefix);
     let path = path.ok_or(Reason::Invalid)?;
+    if let Err(reason) = names::check_key(key) {
+        let text = format!(
+            "another mount of the job names a key of {} bytes; no store takes more than {}",
+            key.len(),
+            names::KEY_BYTES
+        );
+        return Err(Fault::because(reason, text));
+    }
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    crate::names::check(name)?;
+    names::check(name)?;
     Ok((folders, name))
 }
 
@@ -329,7 +361,7 @@ fn split<'a>(shared: &SharedFiles, key: &'a str) -> Result<(&'a str, &'a str), F
 fn parent(shared: &SharedFiles, folders: &str) -> Result<u64, Fault> {
     let mut parent = ROOT;
     for name in folders.split('/').filter(|name| !name.is_empty()) {
-        crate::names::check(name)?;
+        names::check(name)?;
         let core = shared.core();
         let known = {
             let mut nodes = core.nodes();

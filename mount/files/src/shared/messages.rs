@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use weft_store::ObjectInfo;
 
+use crate::attribute_object::{Modified, Time};
 use crate::fault::{Fault, Reason};
 use crate::job_messages::{VERSION, object, put_object, put_text, text};
 use crate::mode::Mode;
@@ -75,6 +76,8 @@ pub enum ByName {
     Changes,
     /// It was made.
     Made,
+    /// If somebody writes it, its content has this time until the next write.
+    SetTime(Time),
 }
 
 /// What is asked of an open file.
@@ -92,6 +95,8 @@ pub enum Call {
     Look,
     /// How did the call or write with this number end?
     Wait,
+    /// Its content has this time until the next write.
+    SetTime(Time),
 }
 
 /// A question.
@@ -183,16 +188,20 @@ impl Ask {
         to.put_u8(VERSION);
         match self {
             Self::Name { node, what, key } => {
-                let (what, flags) = match what {
+                let (number, flags) = match what {
                     ByName::Open { mode, creates } => (0, flags(*mode, *creates)),
                     ByName::Look => (1, 0),
                     ByName::Unlink => (2, 0),
                     ByName::Changes => (3, 0),
                     ByName::Made => (4, 0),
+                    ByName::SetTime(_) => (5, 0),
                 };
-                to.put_slice(&[NAME, what, flags]);
+                to.put_slice(&[NAME, number, flags]);
                 to.put_u64_le(*node);
                 put_text(&mut to, key);
+                if let ByName::SetTime(at) = what {
+                    to.put_slice(&at.bytes());
+                }
             }
             Self::Write {
                 file,
@@ -221,6 +230,7 @@ impl Ask {
                     Call::Close => (3, 0),
                     Call::Look => (4, 0),
                     Call::Wait => (5, 0),
+                    Call::SetTime(at) => (7, u64::from_le_bytes(at.bytes())),
                 };
                 to.put_slice(&[CALL, what]);
                 put_file(&mut to, *file);
@@ -285,10 +295,21 @@ fn by_name(from: &mut Bytes) -> Option<Ask> {
         2 => ByName::Unlink,
         3 => ByName::Changes,
         4 => ByName::Made,
+        5 => {
+            let key = text(from)?;
+            let what = ByName::SetTime(time(from)?);
+            return Some(Ask::Name { node, what, key });
+        }
         _ => return None,
     };
     let key = text(from)?;
     Some(Ask::Name { node, what, key })
+}
+
+fn time(from: &mut Bytes) -> Option<Time> {
+    from.try_get_u64_le()
+        .ok()
+        .map(|number| Time::from_bytes(number.to_le_bytes()))
 }
 
 fn call(from: &mut Bytes) -> Option<Ask> {
@@ -307,6 +328,7 @@ fn call(from: &mut Bytes) -> Option<Ask> {
         3 => Call::Close,
         4 => Call::Look,
         5 => Call::Wait,
+        7 => Call::SetTime(Time::from_bytes(size.to_le_bytes())),
         _ => return None,
     };
     Some(Ask::Call { file, number, call })
@@ -345,6 +367,24 @@ pub fn numbers(from: &mut Bytes) -> Option<Vec<u64>> {
         all.push(from.try_get_u64_le().ok()?);
     }
     Some(all)
+}
+
+/// As bytes: a time that was set, and for which content.
+pub fn put_modified(to: &mut BytesMut, modified: Option<&Modified>) {
+    to.put_u8(u8::from(modified.is_some()));
+    if let Some(modified) = modified {
+        to.put_slice(&modified.at.bytes());
+        put_text(to, &modified.etag);
+    }
+}
+
+/// From bytes.
+pub fn modified(from: &mut Bytes) -> Option<Option<Modified>> {
+    if !flag(from)? {
+        return Some(None);
+    }
+    let (at, etag) = (time(from)?, text(from)?);
+    Some(Some(Modified { at, etag }))
 }
 
 /// As bytes.

@@ -29,6 +29,7 @@ fn questions() -> Vec<Ask> {
         ByName::Unlink,
         ByName::Changes,
         ByName::Made,
+        ByName::SetTime(Time::from_bytes([255; 8])),
     ];
     let names = names.map(|what| Ask::Name {
         node: 3,
@@ -36,7 +37,12 @@ fn questions() -> Vec<Ask> {
         key: "a/ü".to_owned(),
     });
     let calls = [Call::Flush, Call::Sync, Call::Resize(5), Call::Close];
-    let calls = calls.into_iter().chain([Call::Look, Call::Wait]);
+    let more = [
+        Call::Look,
+        Call::Wait,
+        Call::SetTime(Time::from_bytes([9; 8])),
+    ];
+    let calls = calls.into_iter().chain(more);
     let calls = calls.map(|call| Ask::Call {
         file: FILE,
         number: 4,
@@ -94,7 +100,7 @@ proptest! {
     #[test]
     fn bytes_of_any_kind_are_read_or_refused(
         noise in prop::collection::vec(any::<u8>(), 0..200),
-        which in 0..15usize,
+        which in 0..17usize,
         cut in 0..100usize,
     ) {
         let question = questions()[which].write();

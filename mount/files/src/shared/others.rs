@@ -156,6 +156,8 @@ impl Others {
             };
             file.info = seen.info.clone();
             file.at = at;
+            file.is_told = true;
+            file.is_draft_there = seen.is_draft;
             nodes.get(ino).map(|node| (node.parent, node.name.clone()))
         };
         let is_published = !seen.is_draft && seen.info.etag != ETag::new("");

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::attribute_calls;
-use crate::attributes::{Entry, Making};
+use crate::attributes::{Entry, Maker, Making};
 use crate::bucket_files::BucketFiles;
 use crate::changes::Name;
 use crate::core::{Core, Publish};
@@ -167,7 +167,11 @@ impl SharedFiles {
             return self.create_here(new, mode, making).await;
         };
         if there.is_new {
-            attribute_calls::made(self.core(), new, making, None);
+            let making = Making {
+                maker: Maker::HereByOther,
+                ..*making
+            };
+            attribute_calls::made(self.core(), new, &making, None);
         }
         let listed = Listed::File(there.seen.info.clone());
         let core = self.core();
@@ -233,6 +237,7 @@ impl SharedFiles {
         if !file.mode.writes {
             return Err(Reason::NotOpen.into());
         }
+        attribute_calls::written(self.core(), file.ino);
         let (mut data, mut at) = (data, offset);
         while !data.is_empty() {
             let part = data.split_to(data.len().min(DATA_BYTES as usize));

@@ -4,17 +4,19 @@
 
 use std::time::{Duration, Instant};
 
+use crate::attribute_object::Modified;
 use crate::attributes::Entry;
 use crate::changes::Name;
 use crate::fault::{Fault, Reason};
 use crate::job_store::JobStore;
-use crate::names::Listed;
+use crate::names::{self, Listed};
 use crate::nodes;
 use crate::open_names;
 use crate::search;
-use crate::shared::messages::{ByName, Call, Seen};
+use crate::shared::messages::{self, ByName, Call, Seen};
 use crate::shared::others::{Found, key};
 use crate::shared::shared_files::SharedFiles;
+use crate::shared::shared_times;
 
 /// Chosen: how long a rename waits for who still writes the file, as for other renames.
 const RENAME_WAIT: Duration = Duration::from_secs(5);
@@ -57,18 +59,22 @@ pub async fn lookup(shared: &SharedFiles, parent: u64, name: &str) -> Result<Ent
 
 /// Asks the owner of a name that this node does not find, and the store if another node may have
 /// made the name after what this node knows.
-async fn look_for(shared: &SharedFiles, names: &JobStore, at: Name<'_>) -> Result<Entry, Fault> {
+async fn look_for(shared: &SharedFiles, store: &JobStore, at: Name<'_>) -> Result<Entry, Fault> {
     let core = shared.core();
     let key = key(core, at)?;
-    let made_at = match shared.others.look_for(names, &key).await? {
+    if names::check_key(&key).is_err() {
+        // No store has it.
+        return Err(Reason::NotFound.into());
+    }
+    let made_at = match shared.others.look_for(store, &key).await? {
         Found::Seen(seen) => return Ok(enter(shared, at, &seen)),
         Found::NotMadeSince(moment) => moment,
     };
     let missing_at = search::missing_at(core, at.parent, at.name);
-    if !names.may_be_new() || missing_at.is_some_and(|asked| names.shows(asked, made_at)) {
+    if !store.may_be_new() || missing_at.is_some_and(|asked| store.shows(asked, made_at)) {
         return Err(Reason::NotFound.into());
     }
-    names.freshen((made_at + SLACK).min(Instant::now()));
+    store.freshen((made_at + SLACK).min(Instant::now()));
     if let Some(folder) = core.nodes().folder(at.parent) {
         folder.forget(at.name);
     }
@@ -101,6 +107,9 @@ async fn refresh(shared: &SharedFiles, ino: u64) -> Result<Entry, Fault> {
         Some(seen) => shared.others.learn(ino, seen),
         None => {
             shared.others.drafts().remove(&ino);
+            if let Some(file) = shared.core().nodes().file(ino) {
+                file.is_draft_there = false;
+            }
             return shared.files.attributes(ino).await;
         }
     }
@@ -217,12 +226,18 @@ async fn rename_together(
 ) -> Result<(), Fault> {
     let keys = [key(shared.core(), old)?, key(shared.core(), new)?];
     let began = Instant::now();
-    for key in &keys {
-        while let Err(fault) = changes(shared, key).await {
-            if fault.reason != Reason::Busy || began.elapsed() > RENAME_WAIT {
-                return Err(fault);
+    for (key, is_old) in keys.iter().zip([true, false]) {
+        let modified = loop {
+            match changes(shared, key).await {
+                Ok(modified) => break modified,
+                Err(fault) if fault.reason != Reason::Busy || began.elapsed() > RENAME_WAIT => {
+                    return Err(fault);
+                }
+                Err(_) => tokio::time::sleep(RENAME_PAUSE).await,
             }
-            tokio::time::sleep(RENAME_PAUSE).await;
+        };
+        if let Some(modified) = modified.filter(|_| is_old) {
+            shared_times::took(shared, old, modified);
         }
     }
     let renamed = shared.files.rename(old, new, may_replace).await;
@@ -232,11 +247,14 @@ async fn rename_together(
     renamed
 }
 
-/// The owner of a key forgets what it knows of it, if nobody has it open for writing.
-async fn changes(shared: &SharedFiles, key: &str) -> Result<(), Fault> {
+/// The owner of a key forgets what it knows of it, if nobody has it open for writing. If that is
+/// another node, the time that was set for the content and that it has not written yet.
+async fn changes(shared: &SharedFiles, key: &str) -> Result<Option<Modified>, Fault> {
     match shared.others.ask(key, ByName::Changes).await? {
-        Some(_) => Ok(()),
-        None => changes_here(shared, key),
+        Some((_, mut answer)) => {
+            messages::modified(&mut answer).ok_or_else(|| messages::not_understood(&answer))
+        }
+        None => changes_here(shared, key).map(|()| None),
     }
 }
 

@@ -113,7 +113,7 @@ fn node_that_asks_in_the_name_of_another_is_refused() {
     // docs/job-cache.md, 5.1 and 5.4: opens for writing, and makes the file.
     let ask = |node: u64| {
         let key = format!("p/{name}");
-        let mut question = vec![5, 6, 0, 1 | 8];
+        let mut question = vec![6, 6, 0, 1 | 8];
         question.extend(node.to_le_bytes());
         question.extend((key.len() as u32).to_le_bytes());
         question.extend(key.as_bytes());
@@ -127,7 +127,7 @@ fn node_that_asks_in_the_name_of_another_is_refused() {
     assert_eq!(opened[0], 0, "the result follows");
     // What node 0 opened, node 2 cannot write, even if it knows its numbers.
     let write = |node: usize| {
-        let question = [&[5, 7], &opened[1..17], &[0; 16], b"data"].concat();
+        let question = [&[6, 7], &opened[1..17], &[0; 16], b"data"].concat();
         let answer = answers::answer(world.node(1).shared, node, question.into());
         world.runtime.block_on(answer).concat()
     };
@@ -163,4 +163,28 @@ fn node_has_no_more_files_open_at_an_owner_than_the_limit_and_others_have_as_man
     one.write(again, 0, b"x").unwrap();
     // The node that has the files may open as many as it likes.
     assert!(open(world.node(1)).iter().all(Result::is_ok));
+}
+
+/// A name of another node that no store would take is not kept.
+#[test]
+fn key_that_is_longer_than_a_store_takes_is_refused() {
+    let world = World::new();
+    let ask = |what: u8, length: usize| {
+        let part = "x".repeat(200);
+        let path = vec![&*part; length.div_ceil(201)].join("/");
+        let key = format!("p/{path}")[..length].to_owned();
+        let mut question = vec![6, 6, what, 0];
+        question.extend(0_u64.to_le_bytes());
+        question.extend((key.len() as u32).to_le_bytes());
+        question.extend(key.as_bytes());
+        let answered = answers::answer(world.node(1).shared, 0, question.into());
+        world.runtime.block_on(answered).concat()
+    };
+    for what in [0, 1, 2, 3, 4] {
+        let answer = ask(what, 1025);
+        let text = String::from_utf8_lossy(&answer);
+        assert_eq!(answer[..2], [4, 9], "{what}: {text}");
+        assert!(text.contains("1025") && text.contains("1024"), "{text}");
+    }
+    assert_eq!(ask(4, 1024), [0]);
 }

@@ -4,6 +4,7 @@
 
 mod failures;
 mod names;
+mod times;
 mod writing;
 
 use std::sync::atomic::{AtomicBool, Ordering};
