@@ -185,10 +185,11 @@ def tree(folder):
             for name, one in zip(files, seen)}
 first = tree(sys.argv[1])
 assert len(first) == 40, len(first)
-for other in map(tree, sys.argv[2:]):
+for folder in sys.argv[2:]:
+    other = tree(folder)
     wrong = {name: (one, other.get(name)) for name, one in first.items()
              if one != other.get(name)}
-    assert not wrong, (len(wrong), next(iter(wrong.items())))
+    assert not wrong, (folder, len(wrong), next(iter(wrong.items())))
 END
 times_are() { on "$1" python3 "$work/times.py" "${@:2}" 2>>"$work/wrong-times"; }
 # unpack TOOL HOST FOLDER: the dated files, by a tool.
@@ -211,10 +212,10 @@ unpacked_times_stay() {
     for tool in tar cp rsync; do
         for number in 0 1 0; do
             into=$work/node$number/by-$tool
-            [ -d "$into" ] || on "${hosts[number]}" mkdir "$into" || return 1
+            on "${hosts[number]}" mkdir -p "$into" || return 1
             unpack "$tool" "${hosts[number]}" "$into" &&
                 times_are "${hosts[number]}" "$dated" "$into" ||
-                { tail -n 1 "$work/wrong-times"; return 1; }
+                { echo "right after $tool on $number:" && tail -n 1 "$work/wrong-times"; return 1; }
         done
     done
     for number in 0 1; do

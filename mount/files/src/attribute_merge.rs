@@ -7,14 +7,24 @@ use std::collections::BTreeMap;
 
 use crate::attribute_object::Attribute;
 
-/// What was changed here from `base` to `here`, and by another mount from `base` to `there`. All
-/// but the content's time was changed here if `is_whole`, even if it is as before.
-pub fn merged(base: &Attribute, here: Attribute, there: &Attribute, is_whole: bool) -> Attribute {
+/// What was done here, beyond what fields say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct How {
+    /// The name was made anew: all but the content's time was changed, even if it is as before.
+    pub is_whole: bool,
+    /// A time was set for the content, be it the one that was there before.
+    pub sets_time: bool,
+}
+
+/// What was changed here from `base` to `here`, and by another mount from `base` to `there`.
+pub fn merged(base: &Attribute, here: Attribute, there: &Attribute, how: &How) -> Attribute {
+    let is_whole = how.is_whole;
     // A time holds for one content. That none holds any more for one mount says nothing of the
     // content for which the other one set it; of two that were set the later one holds.
     let is_set_there = there.modified.is_some() && there.modified != base.modified;
     let is_later = here.modified.is_none() || there.changed > here.changed;
-    let keeps_modified = here.modified == base.modified || (is_set_there && is_later);
+    let is_as_before = here.modified == base.modified && !how.sets_time;
+    let keeps_modified = is_as_before || (is_set_there && is_later);
     Attribute {
         special: field(&base.special, here.special, &there.special, is_whole),
         mode: field(&base.mode, here.mode, &there.mode, is_whole),
@@ -61,6 +71,11 @@ mod tests {
     use super::*;
     use crate::attribute_object::{Modified, Time};
 
+    const WHOLE: How = How {
+        is_whole: true,
+        sets_time: false,
+    };
+
     fn time(seconds: u64, etag: &str) -> Option<Modified> {
         Some(Modified {
             at: Time::of(UNIX_EPOCH + Duration::from_secs(seconds)),
@@ -83,13 +98,13 @@ mod tests {
             uid: Some(7),
             ..base.clone()
         };
-        let both = merged(&base, here.clone(), &there, false);
+        let both = merged(&base, here.clone(), &there, &How::default());
         assert_eq!((both.mode, both.uid), (Some(0o600), Some(7)));
         let there = with_mode(0o640);
-        let both = [&base, &here].map(|here| merged(&base, here.clone(), &there, false));
+        let both = [&base, &here].map(|here| merged(&base, here.clone(), &there, &How::default()));
         assert_eq!(both.map(|one| one.mode), [Some(0o640), Some(0o600)]);
         // A file that was made anew has this mode though the one before it had it, too.
-        let both = merged(&base, base.clone(), &there, true);
+        let both = merged(&base, base.clone(), &there, &WHOLE);
         assert_eq!(both.mode, base.mode);
     }
 
@@ -104,16 +119,16 @@ mod tests {
             modified: time(2, "new"),
             ..base.clone()
         };
-        for is_whole in [false, true] {
-            let both = merged(&base, here.clone(), &there, is_whole);
+        for how in [How::default(), WHOLE] {
+            let both = merged(&base, here.clone(), &there, &how);
             assert_eq!(both.modified, there.modified);
             let later = Attribute {
                 changed: Some(Time::of(UNIX_EPOCH)),
                 ..here.clone()
             };
-            let both = merged(&base, there.clone(), &later, is_whole);
+            let both = merged(&base, there.clone(), &later, &how);
             assert_eq!(both.modified, there.modified);
-            assert_eq!(merged(&base, here.clone(), &base, is_whole).modified, None);
+            assert_eq!(merged(&base, here.clone(), &base, &how).modified, None);
         }
     }
 
@@ -129,7 +144,7 @@ mod tests {
         let base = with(&[("a", "1"), ("b", "1"), ("c", "1")]);
         let here = with(&[("a", "2"), ("b", "1"), ("d", "2")]);
         let there = with(&[("a", "1"), ("c", "1"), ("e", "3")]);
-        let both = merged(&base, here, &there, false);
+        let both = merged(&base, here, &there, &How::default());
         assert_eq!(both, with(&[("a", "2"), ("d", "2"), ("e", "3")]));
     }
 }

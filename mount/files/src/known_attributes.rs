@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use weft_store::{ETag, ObjectInfo};
 
-use crate::attribute_merge::merged;
+use crate::attribute_merge::{How, merged};
 use crate::attribute_object::Attribute;
 use crate::names::{Listed, Named};
 
@@ -30,8 +30,7 @@ struct Change {
     number: u64,
     /// What the store had before the first one.
     base: Attribute,
-    /// The name was made since, or is gone: what others said of it before counts no more.
-    is_whole: bool,
+    how: How,
     /// The name is gone.
     is_gone: bool,
 }
@@ -86,14 +85,14 @@ impl KnownAttributes {
             self.names.entry(name.into()).or_default();
         }
         if let Some(change) = self.change(name, attribute) {
-            change.is_whole = true;
+            change.how.is_whole = true;
         }
     }
 
     /// A name is gone, and whatever anybody said of it.
     pub fn remove(&mut self, name: &str) {
         if let Some(change) = self.change(name, Attribute::default()) {
-            (change.is_whole, change.is_gone) = (true, true);
+            (change.how.is_whole, change.is_gone) = (true, true);
         }
     }
 
@@ -106,6 +105,17 @@ impl KnownAttributes {
             self.names.remove(name);
         } else {
             self.names.insert(name.into(), change.base);
+        }
+    }
+
+    /// Another mount keeps the time of a name's content from now on.
+    pub fn leave_time_to_other(&mut self, name: &str) {
+        if let Some(attribute) = self.names.get_mut(name) {
+            attribute.modified = None;
+        }
+        if let Some(change) = self.changed.get_mut(name) {
+            change.base.modified = None;
+            change.how.sets_time = false;
         }
     }
 
@@ -123,20 +133,26 @@ impl KnownAttributes {
             change.is_gone = false;
             return Some(change);
         }
+        let modified = attribute.modified.clone();
         let before = match is_usual {
             true => self.names.remove(name),
             false => self.names.insert(name.into(), attribute),
         };
+        let before = before.unwrap_or_default();
         self.change_count += 1;
         let number = self.change_count;
+        let is_other_time = modified != before.modified;
         let new = || Change {
             number,
-            base: before.unwrap_or_default(),
-            is_whole: false,
+            base: before,
+            how: How::default(),
             is_gone: false,
         };
         let change = self.changed.entry(name.into()).or_insert_with(new);
         (change.number, change.is_gone) = (number, false);
+        if is_other_time {
+            change.how.sets_time = modified.is_some();
+        }
         Some(change)
     }
 
@@ -148,7 +164,7 @@ impl KnownAttributes {
             let here = self.names.remove(&name).unwrap_or_default();
             let both = match change.is_gone {
                 true => Attribute::default(),
-                false => merged(&change.base, here, &stored, change.is_whole),
+                false => merged(&change.base, here, &stored, &change.how),
             };
             if both != stored {
                 change.base = stored;

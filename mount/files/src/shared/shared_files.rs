@@ -25,6 +25,7 @@ use crate::shared::messages::{Call, DATA_BYTES};
 use crate::shared::others::{Others, There, key};
 use crate::shared::owned_files::OwnedFiles;
 use crate::shared::remote_file::RemoteFile;
+use crate::shared::shared_times;
 use crate::writing_now;
 
 /// A file was opened.
@@ -237,7 +238,7 @@ impl SharedFiles {
         if !file.mode.writes {
             return Err(Reason::NotOpen.into());
         }
-        attribute_calls::written(self.core(), file.ino);
+        shared_times::leave(self.core(), file.ino);
         let (mut data, mut at) = (data, offset);
         while !data.is_empty() {
             let part = data.split_to(data.len().min(DATA_BYTES as usize));

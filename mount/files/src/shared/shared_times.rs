@@ -3,11 +3,11 @@
 //! has such a file open for writing, its owner keeps the time: the owner alone knows what is
 //! written after it, and which object is made of the file. `mount/daemon` calls [`change`].
 
-use crate::attribute_calls;
 use crate::attribute_object::{Modified, Time};
 use crate::attribute_sync;
 use crate::attributes::Change;
 use crate::changes::Name;
+use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::shared::messages::{self, ByName, Call, Seen};
 use crate::shared::shared_files::SharedFiles;
@@ -24,11 +24,22 @@ pub async fn change(shared: &SharedFiles, ino: u64, change: &Change) -> Result<(
     };
     let mut rest = *change;
     if set_there(shared, ino, Time::of(at)).await? {
-        // What was set here before would be in the way of what the owner writes.
-        attribute_calls::written(shared.core(), ino);
+        leave(shared.core(), ino);
         rest.modified = None;
     }
     calls.change(ino, &rest).await
+}
+
+/// The owner of a file keeps the time of its content: what was set here before counts no more, and
+/// what the owner writes does.
+pub(crate) fn leave(core: &Core, ino: u64) {
+    let mut nodes = core.nodes();
+    let Some((folder, name)) = nodes.attribute_place(ino) else {
+        return;
+    };
+    if let Some(folder) = nodes.folder(folder) {
+        folder.attributes.leave_time_to_other(&name);
+    }
 }
 
 /// Has the owner of a file keep a time; false where that is this node, or nobody writes the file.
@@ -38,9 +49,15 @@ async fn set_there(shared: &SharedFiles, ino: u64, at: Time) -> Result<bool, Fau
     }
     let open = shared.remote.all().into_iter().find(|file| file.ino == ino);
     if let Some(file) = open {
-        let seen = file.do_call(Call::SetTime(at)).await?;
-        shared.others.learn(ino, &seen);
-        return Ok(true);
+        match file.do_call(Call::SetTime(at)).await {
+            Ok(seen) => {
+                shared.others.learn(ino, &seen);
+                return Ok(true);
+            }
+            // It is being closed: the kernel does not wait for that.
+            Err(fault) if fault.reason == Reason::Stale => {}
+            Err(fault) => return Err(fault),
+        }
     }
     if shared
         .core()

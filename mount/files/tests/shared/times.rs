@@ -220,3 +220,30 @@ fn time_that_a_third_node_sets_by_name_is_the_drafts() {
         assert_eq!(see_anew(&world, &name).modified, time(1_400_000_000));
     }
 }
+
+/// As cp -p does again and again: what is written is what was there, and so is the time.
+#[test]
+fn time_that_is_set_again_for_the_same_bytes_stays() {
+    let world = World::new();
+    let names: Vec<String> = (0..NODES).map(|owner| world.name_of(owner)).collect();
+    for node in [0, 1, 0, 2, 1] {
+        for name in &names {
+            let node = world.node(node);
+            let handle = node.create(name).unwrap();
+            node.write(handle, 0, b"same").unwrap();
+            set_time(node, name, 1_700_000_000);
+            node.close(handle).unwrap();
+        }
+        std::thread::sleep(LATER / 4);
+    }
+    std::thread::sleep(LATER);
+    for name in &names {
+        let all = see_by_all(&world, name);
+        assert_eq!(all, [time(1_700_000_000); NODES], "{name}");
+        assert_eq!(
+            see_anew(&world, name).modified,
+            time(1_700_000_000),
+            "{name}"
+        );
+    }
+}
