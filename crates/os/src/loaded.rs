@@ -35,9 +35,9 @@ unsafe impl Sync for Loaded {}
 
 impl Loaded {
     /// The first loaded library that has a definition of `name`, other than the calling one's.
-    /// Setup: looks at all libraries. Not while the process ends: exit(3) notes of each library that
-    /// it must be prepared again, and dlopen(3) then runs its constructors a second time (glibc,
-    /// elf/dl-fini.c).
+    /// Setup: looks at all libraries. Not while the process ends: exit(3) notes of each library
+    /// that it must be prepared again, and dlopen(3) then runs its constructors a second time
+    /// (glibc, elf/dl-fini.c).
     pub fn with(name: &CStr) -> Option<Self> {
         let own = file_of(Self::with as *const () as usize);
         paths()

@@ -351,3 +351,15 @@ pub fn special(core: &Core, folder: u64, name: &str) -> Option<Listed> {
     let attribute = nodes.folder(folder)?.attributes.get(name)?;
     attribute.special.clone().map(Listed::Special)
 }
+
+/// The owner of a file that several nodes write keeps the time of its content: what was set here
+/// before counts no more, and what the owner writes does.
+pub(crate) fn leave_time(core: &Core, ino: u64) {
+    let mut nodes = core.nodes();
+    let Some((folder, name)) = nodes.attribute_place(ino) else {
+        return;
+    };
+    if let Some(folder) = nodes.folder(folder) {
+        folder.attributes.leave_time_to_other(&name);
+    }
+}

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use crate::attribute_calls;
+use crate::attribute_sync;
 use crate::attributes::{Entry, Maker, Making};
 use crate::bucket_files::BucketFiles;
 use crate::changes::Name;
@@ -25,7 +26,6 @@ use crate::shared::messages::{Call, DATA_BYTES};
 use crate::shared::others::{Others, There, key};
 use crate::shared::owned_files::OwnedFiles;
 use crate::shared::remote_file::RemoteFile;
-use crate::shared::shared_times;
 use crate::writing_now;
 
 /// A file was opened.
@@ -238,7 +238,7 @@ impl SharedFiles {
         if !file.mode.writes {
             return Err(Reason::NotOpen.into());
         }
-        shared_times::leave(self.core(), file.ino);
+        attribute_sync::leave_time(self.core(), file.ino);
         let (mut data, mut at) = (data, offset);
         while !data.is_empty() {
             let part = data.split_to(data.len().min(DATA_BYTES as usize));

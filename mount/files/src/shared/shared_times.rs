@@ -7,7 +7,6 @@ use crate::attribute_object::{Modified, Time};
 use crate::attribute_sync;
 use crate::attributes::Change;
 use crate::changes::Name;
-use crate::core::Core;
 use crate::fault::{Fault, Reason};
 use crate::shared::messages::{self, ByName, Call, Seen};
 use crate::shared::shared_files::SharedFiles;
@@ -24,22 +23,10 @@ pub async fn change(shared: &SharedFiles, ino: u64, change: &Change) -> Result<(
     };
     let mut rest = *change;
     if set_there(shared, ino, Time::of(at)).await? {
-        leave(shared.core(), ino);
+        attribute_sync::leave_time(shared.core(), ino);
         rest.modified = None;
     }
     calls.change(ino, &rest).await
-}
-
-/// The owner of a file keeps the time of its content: what was set here before counts no more, and
-/// what the owner writes does.
-pub(crate) fn leave(core: &Core, ino: u64) {
-    let mut nodes = core.nodes();
-    let Some((folder, name)) = nodes.attribute_place(ino) else {
-        return;
-    };
-    if let Some(folder) = nodes.folder(folder) {
-        folder.attributes.leave_time_to_other(&name);
-    }
 }
 
 /// Has the owner of a file keep a time; false where that is this node, or nobody writes the file.
