@@ -23,7 +23,7 @@ pub fn to_before(
 
 /// Libraries of the MPIs that are others to the two builds, although they have one name: that of
 /// this build, then that of the other. Each build looks for MPIs beside itself first.
-pub fn differing<'a>(record: &'a Record) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+pub fn differing(record: &Record) -> impl Iterator<Item = (&str, &str, &str)> {
     let library = |wanted: Configuration| {
         let mut turns = record.turns.iter();
         let is_of = |turn: &&Turn| turn.configuration == wanted && !turn.library.is_empty();
