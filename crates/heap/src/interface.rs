@@ -34,9 +34,9 @@ pub struct Face {
     /// 1 if the user asks to have memory shared, whether it pays or not; else 0.
     pub is_asked: u64,
     /// Notes that a message of that address and length is offered to a remote that can map the
-    /// file, for how many messages it counts, and whether they followed each
-    /// other closely (1) or may not have (0). Answers 1 if all of its whole pages are in the file,
-    /// each at the offset of its address, and stay there until the program frees them; else 0.
+    /// file, for how many messages it counts, and whether they followed each other closely (1) or
+    /// may not have (0). Answers 1 if all of its whole pages are in the file, each at the offset of
+    /// its address, and stay there until the program frees them; else 0.
     pub offer: extern "C" fn(u64, u64, u64, u64) -> c_int,
 }
 

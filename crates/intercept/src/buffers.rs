@@ -344,18 +344,18 @@ impl Checked {
     /// # Safety
     /// The address must be readable as count and datatype say.
     pub unsafe fn read(&self, mpi: &Mpi) -> Result<Bytes, Stop> {
-        if self.is_plain() {
-            return Ok(Bytes::InPlace(self.base(), self.bytes));
-        }
-        let mut copy = vec![0u8; self.bytes];
         // SAFETY: the caller's promise.
         unsafe {
-            match self.gaps() {
-                Some(gaps) => gaps.read(self.base(), &mut copy),
-                None => self.pack(mpi, &mut copy)?,
-            }
+            Ok(match self.layout {
+                Layout::Plain => Bytes::InPlace(self.base(), self.bytes),
+                Layout::Gaps(gaps) => Bytes::Copy(gaps.read(self.base(), self.bytes)),
+                Layout::Packed => {
+                    let mut copy = vec![0u8; self.bytes];
+                    self.pack(mpi, &mut copy)?;
+                    Bytes::Copy(copy)
+                }
+            })
         }
-        Ok(Bytes::Copy(copy))
     }
 
     /// Packs them to the beginning of `room`, which has that many bytes or more.

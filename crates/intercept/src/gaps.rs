@@ -41,11 +41,20 @@ impl Gaps {
         self.extent_bytes
     }
 
-    /// Copies the program's pairs to `room`, as many as it has room for. Its gaps stay as they are.
+    /// The program's pairs, of which there are so many bytes with their gaps. The gaps are 0.
     ///
     /// # Safety
     /// The parts of so many pairs must be readable at `from`.
-    pub unsafe fn read(self, from: *const u8, room: &mut [u8]) {
+    pub unsafe fn read(self, from: *const u8, length_bytes: usize) -> Vec<u8> {
+        let mut pairs = vec![0; length_bytes];
+        // SAFETY: the caller's promise.
+        unsafe { self.read_into(from, &mut pairs) };
+        pairs
+    }
+
+    /// # Safety
+    /// As [`Self::read`].
+    unsafe fn read_into(self, from: *const u8, room: &mut [u8]) {
         for (at, pair) in room.chunks_exact_mut(self.extent_bytes).enumerate() {
             let from = from.wrapping_add(at * self.extent_bytes);
             let (value, rest) = pair.split_at_mut(self.value_bytes);
@@ -109,9 +118,8 @@ mod tests {
             let gaps = Gaps::of_value(value_bytes);
             let length_bytes = 2 * gaps.extent_bytes + gaps.place_at_bytes + PLACE_BYTES;
             let program: Vec<u8> = (1..=length_bytes as u8).collect();
-            let mut copy = vec![0; 3 * gaps.extent_bytes];
             // SAFETY: three pairs, the last one without the gap behind it.
-            unsafe { gaps.read(program.as_ptr(), &mut copy) };
+            let copy = unsafe { gaps.read(program.as_ptr(), 3 * gaps.extent_bytes) };
             let mut result = vec![0xff; length_bytes];
             let everywhere = vec![7; copy.len()];
             // SAFETY: as above.

@@ -69,9 +69,9 @@ impl Pair {
         };
         // SAFETY: the caller's promise.
         unsafe {
-            let send = (!is_in_place).then(|| copy_of(gaps, self.send, self.send_bytes));
+            let send = (!is_in_place).then(|| gaps.read(self.send.cast(), self.send_bytes));
             let mut result = match is_in_place {
-                true => copy_of(gaps, self.receive, self.receive_bytes),
+                true => gaps.read(self.receive.cast(), self.receive_bytes),
                 false => vec![0; self.receive_bytes],
             };
             let send = send.as_deref().map(BytesView::from_slice);
@@ -107,17 +107,6 @@ impl Pair {
         }
         Ok(())
     }
-}
-
-/// The program's pairs with their gaps.
-///
-/// # Safety
-/// The program's promise about its buffer.
-unsafe fn copy_of(gaps: Gaps, from: *const c_void, length_bytes: usize) -> Vec<u8> {
-    let mut copy = vec![0; length_bytes];
-    // SAFETY: the caller's promise.
-    unsafe { gaps.read(from.cast(), &mut copy) };
-    copy
 }
 
 /// MPI_Allreduce, MPI_Scan and MPI_Exscan, as `call` says: the result has as many elements as each

@@ -201,14 +201,20 @@ fn attempt_that_the_store_ends_after_it_was_asked_is_replaced() {
     assert_eq!(mount.content("f").unwrap(), b"content and more");
 }
 
-#[test]
-fn file_that_cannot_be_cut_when_it_is_opened_is_as_if_it_was_not_opened() {
-    let mount = Mount::new();
+/// Opens a file and writes it, while somebody else replaces it: what was written is lost.
+fn lose(mount: &Mount) -> u64 {
     mount.store.plant("f", "old");
     let handle = mount.open("f", WRITE);
     mount.write(handle, 0, b"mine").unwrap();
     mount.store.plant("f", "theirs");
-    assert_eq!(sync(&mount, handle), Err(Reason::Stale));
+    assert_eq!(sync(mount, handle), Err(Reason::Stale));
+    handle
+}
+
+#[test]
+fn file_that_cannot_be_cut_when_it_is_opened_is_as_if_it_was_not_opened() {
+    let mount = Mount::new();
+    let handle = lose(&mount);
     let found = mount.runtime.block_on(mount.files.lookup(ROOT, "f"));
     let mode = Mode {
         truncates: true,
@@ -231,11 +237,7 @@ fn file_that_cannot_be_cut_when_it_is_opened_is_as_if_it_was_not_opened() {
 #[test]
 fn file_that_was_lost_takes_nothing_from_a_new_file_of_its_name() {
     let mount = Mount::new();
-    mount.store.plant("f", "old");
-    let lost = mount.open("f", WRITE);
-    mount.write(lost, 0, b"mine").unwrap();
-    mount.store.plant("f", "theirs");
-    assert_eq!(sync(&mount, lost), Err(Reason::Stale));
+    let lost = lose(&mount);
     mount.runtime.block_on(mount.files.unlink(at("f"))).unwrap();
     let handle = mount.create("f");
     mount.write(handle, 0, b"new").unwrap();
