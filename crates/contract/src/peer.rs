@@ -61,6 +61,7 @@ pub struct Landing {
 
 /// What a transport tells the owner while it makes progress. Fast path; must not call back into the
 /// peer.
+// structure: allow trait-methods because each is an event of its own that every route can bring
 pub trait Owner {
     /// A whole message is at hand. The owner copies `payload` into the matched receive and
     /// completes the receive, or keeps a copy as an unexpected message. Returns true if the message
@@ -95,8 +96,15 @@ pub trait Owner {
     /// A pending send is complete, or failed.
     fn on_sent(&mut self, token: SendToken, outcome: Result<(), TransferError>);
 
-    /// A remote is lost: nothing more will come from it. Its offers that were not accepted are
-    /// void; the owner drops them, and fails the receives that name this remote.
+    /// The whole payload of an offer that was not accepted yet is here, and its sender ends. The
+    /// owner keeps a copy; it neither accepts nor discards this offer any more. Called before
+    /// [`Self::on_remote_lost`]: what was reported as sent gets to its receive, though that is
+    /// posted later. By default the offer is lost with its sender. Slow path.
+    #[cold]
+    fn on_arrived(&mut self, _: RemoteId, _: OfferId, _payload: BytesView<'_>) {}
+
+    /// A remote is lost: nothing more will come from it. Its other offers that were not accepted
+    /// are void; the owner drops them, and fails the receives that name this remote.
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError);
 
     /// The transport cannot reach a remote, which may live. It gives back to the owner the sends

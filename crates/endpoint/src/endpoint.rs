@@ -306,7 +306,7 @@ impl<P: Route> Endpoint<P> {
         if let Some(source) = want.source {
             self.watch(source);
         }
-        self.core.receiving.post(class, want, posted);
+        self.core.receiving.matcher(class).post(want, posted);
     }
 
     #[cold]

@@ -153,6 +153,18 @@ impl<R, U> Matcher<R, U> {
         self.posted.remove_from(source.0)
     }
 
+    /// The earliest unexpected message from `source` that `select`s; `select` sees messages in
+    /// order of arrival. Slow path: linear.
+    pub fn find_unexpected_from(
+        &self,
+        source: RemoteId,
+        select: impl FnMut(&U) -> bool,
+    ) -> Option<UnexpectedId> {
+        self.unexpected
+            .find_from(source.0, select)
+            .map(UnexpectedId)
+    }
+
     /// Removes the earliest unexpected message from `source` that `select`s; `select` sees messages
     /// in order of arrival. Slow path: linear.
     pub fn remove_unexpected_from(
@@ -160,7 +172,8 @@ impl<R, U> Matcher<R, U> {
         source: RemoteId,
         select: impl FnMut(&U) -> bool,
     ) -> Option<U> {
-        self.unexpected.remove_from(source.0, select)
+        let id = self.find_unexpected_from(source, select)?;
+        self.remove_unexpected(id)
     }
 
     /// How many posted receives name `source`. Slow path: looks at the latest.

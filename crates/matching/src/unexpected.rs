@@ -345,13 +345,12 @@ impl<U> Unexpected<U> {
         }
     }
 
-    /// Removes the earliest message from `source` that `select`s. Linear.
-    pub fn remove_from(&mut self, source: u32, mut select: impl FnMut(&U) -> bool) -> Option<U> {
+    /// The earliest message from `source` that `select`s. Linear.
+    pub fn find_from(&self, source: u32, mut select: impl FnMut(&U) -> bool) -> Option<Id> {
         let mut from = self
             .in_order()
             .filter(|&index| self.slab.head(index).key.source == source);
         let index = from.find(|&index| self.slab.body(index).is_some_and(&mut select))?;
-        drop(from);
-        self.remove(self.slab.id(index))
+        Some(self.slab.id(index))
     }
 }

@@ -81,6 +81,11 @@ impl Owner for Arrivals<'_> {
     }
 
     #[cold]
+    fn on_arrived(&mut self, remote: RemoteId, offer: OfferId, payload: BytesView<'_>) {
+        self.core.receiving.arrived(remote, offer, payload);
+    }
+
+    #[cold]
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
         let completions = &mut self.objects.completions;
         self.core.remote_lost(completions, remote, why);

@@ -89,6 +89,12 @@ impl Owner for SharedArrivals<'_> {
     }
 
     #[cold]
+    fn on_arrived(&mut self, _: RemoteId, offer: OfferId, payload: BytesView<'_>) {
+        let delivery = &mut self.own.core.receiving.delivery;
+        self.shared.arrived(offer, || delivery.body(payload));
+    }
+
+    #[cold]
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
         self.shared.remote_lost(remote, why);
         self.own.on_remote_lost(remote, why);

@@ -111,6 +111,12 @@ impl Delivery {
         }
     }
 
+    /// A copy of the payload of a message that was announced before.
+    #[cold]
+    pub(crate) fn body(&mut self, payload: BytesView<'_>) -> Body {
+        self.pool.keep(payload)
+    }
+
     /// Notes a receive that the transport fills; [`Self::landed`] follows.
     #[inline]
     pub(crate) fn expect(&mut self, envelope: &Envelope, destination: Destination) -> Landing {

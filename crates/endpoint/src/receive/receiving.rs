@@ -73,12 +73,6 @@ impl Receiving {
         self.matcher(class).find_unexpected(want)
     }
 
-    /// Posts a receive that no unexpected message matches. Fast path.
-    #[inline(always)]
-    pub(crate) fn post(&mut self, class: Class, want: Want, posted: PostedReceive) {
-        self.matcher(class).post(want, posted);
-    }
-
     /// Ends a receive with an unexpected message, if the message is here whole and its sender waits
     /// for no answer. That holds for nearly all; for others call [`Self::receive_other`]. The
     /// receive stays in its place, since moving it would copy it.
@@ -328,6 +322,27 @@ impl Receiving {
             self.matcher(envelope.class).remove_posted(posted);
         }
         Some(part)
+    }
+
+    /// The payload of an announced message is here: it is kept as any unexpected message is.
+    #[cold]
+    pub(crate) fn arrived(&mut self, remote: RemoteId, offer: OfferId, payload: BytesView<'_>) {
+        let is_it = |message: &Unexpected| message.is_offered_as(offer);
+        for class in [Class::Message, Class::Tagged] {
+            let matcher = self.matcher(class);
+            let Some(id) = matcher.find_unexpected_from(remote, is_it) else {
+                continue;
+            };
+            let body = self.delivery.body(payload);
+            if let Some(message) = self.matcher(class).unexpected_mut(id) {
+                message.body = body;
+            }
+            return;
+        }
+        let mut claimed = self.claimed.iter_mut().map(|claim| &mut claim.message);
+        if let Some(message) = claimed.find(|message| is_it(message)) {
+            message.body = self.delivery.body(payload);
+        }
     }
 
     /// A remote is lost: receives that name it fail, and messages that it only announced are void.

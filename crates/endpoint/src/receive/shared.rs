@@ -10,11 +10,11 @@
 use std::fmt;
 
 use slab::Slab;
-use weft_contract::{Class, Envelope, RemoteId, TransferError};
+use weft_contract::{Class, Envelope, OfferId, RemoteId, TransferError};
 use weft_memory::UserBuffer;
 
 use super::delivery::{Destination, PostedReceive};
-use super::unexpected::Unexpected;
+use super::unexpected::{Body, Unexpected};
 use crate::error::Error;
 use crate::ids::FiAddr;
 use crate::remotes::Remotes;
@@ -125,6 +125,15 @@ impl SharedReceives {
     pub(crate) fn source(&self, number: u32) -> Result<RemoteId, Error> {
         let message = self.kept.get(number as usize).ok_or(Error::NoSuch)?;
         Ok(message.kept.remote)
+    }
+
+    /// The payload of an announced message is here, and `body` makes a copy of it.
+    #[cold]
+    pub(crate) fn arrived(&mut self, offer: OfferId, body: impl FnOnce() -> Body) {
+        let mut kept = self.kept.iter_mut().map(|(_, message)| message);
+        if let Some(message) = kept.find(|message| message.is_offered_as(offer)) {
+            message.body = body();
+        }
     }
 
     /// A remote is gone: what it only announced is void.

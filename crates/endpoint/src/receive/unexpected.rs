@@ -79,6 +79,11 @@ impl Unexpected {
         }
     }
 
+    /// Whether its payload is still with its sender, under this name.
+    pub(crate) fn is_offered_as(&self, offer: OfferId) -> bool {
+        matches!(self.body, Body::Offer(named) if named == offer)
+    }
+
     /// Notes that `remote` is gone, and with it the payload that it has still.
     pub(crate) fn lose(&mut self, remote: RemoteId, why: TransferError) {
         if self.kept.remote == remote && matches!(self.body, Body::Offer(_)) {

@@ -95,6 +95,12 @@ impl<O: Owner> Owner for Between<'_, O> {
     }
 
     #[cold]
+    fn on_arrived(&mut self, remote: RemoteId, offer: OfferId, payload: BytesView<'_>) {
+        let offer = OfferId(marked(self.number, offer.0));
+        self.owner.on_arrived(remote, offer, payload);
+    }
+
+    #[cold]
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
         for send in self.routing.rerouted.give_up(remote) {
             self.owner.on_sent(send.op.token, Err(why));

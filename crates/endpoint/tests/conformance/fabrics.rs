@@ -17,6 +17,8 @@ macro_rules! in_process {
 
         impl Fabric for $name {
             type Local = InProcess;
+            // Where there is room for little.
+            const NEEDS_SENDER: bool = true;
 
             fn open() -> Self {
                 Self(SocketAddr::new(Network::open($conditions), 0))

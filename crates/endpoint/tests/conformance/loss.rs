@@ -14,6 +14,23 @@ fn kill<F: Fabric>(pair: &mut Pair<F>, side: usize) {
     pair.sides[side].domain.endpoints().close(endpoint).unwrap();
 }
 
+/// As [`kill`]; the other side makes progress meanwhile where what was sent may need its sender.
+fn kill_beside_progress<F: Fabric>(pair: &mut Pair<F>, side: usize) {
+    if !F::NEEDS_SENDER {
+        return kill(pair, side);
+    }
+    let [a, b] = &mut pair.sides;
+    let (dying, other) = if side == A { (a, b) } else { (b, a) };
+    let endpoint = dying.endpoint;
+    std::thread::scope(|scope| {
+        let domain = &mut dying.domain;
+        let closed = scope.spawn(move || domain.endpoints().close(endpoint).unwrap());
+        while !closed.is_finished() {
+            other.poll();
+        }
+    });
+}
+
 /// Both have exchanged a message, so both are in contact.
 fn acquainted<F: Fabric>() -> Pair<F> {
     let mut pair = Pair::<F>::open();
@@ -86,6 +103,109 @@ pub fn what_was_received_is_complete_though_its_receiver_closes_at_once<F: Fabri
     kill(&mut pair, B);
     assert_eq!(bytes_in(&landed), [7]);
     assert_eq!(pair.success(A).context, 4);
+}
+
+/// When the receive of a message is posted.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Posted {
+    /// Before the message is sent.
+    Before,
+    /// When the message is unexpected and its sender lives; nothing makes progress any more.
+    AtTheEnd,
+    /// When the sender is known to be lost.
+    Behind,
+    /// Then, too; a peek had claimed the message before.
+    Claimed,
+}
+
+/// Whether all that was sent is reported as sent, after a while.
+fn all_went<F: Fabric>(pair: &mut Pair<F>, count: usize) -> bool {
+    for _ in 0..F::SETTLING_ROUNDS {
+        // The receiver takes what comes, but is a little behind.
+        pair.sides[A].poll();
+        if pair.sides[A].heard.len() == count {
+            return true;
+        }
+        pair.sides[B].poll();
+    }
+    false
+}
+
+/// Sends messages of one length and closes their sender as soon as they are reported as sent: they
+/// get to their receives. False if they were not reported, and their sender closes at its own risk.
+fn arrives<F: Fabric>(posted: Posted, length: usize) -> bool {
+    const COUNT: usize = 3;
+    let mut pair = acquainted::<F>();
+    let other = pair.sides[B].other;
+    let rooms: [_; COUNT] = std::array::from_fn(|_| room(length));
+    let from = |tag: usize, flags| Receive {
+        source: other,
+        flags,
+        ..want_tag(tag as u64, tag)
+    };
+    let post = |pair: &mut Pair<F>, flags| {
+        for (tag, room) in rooms.iter().enumerate() {
+            pair.receive(B, from(tag, flags), room);
+        }
+    };
+    if posted == Posted::Before {
+        post(&mut pair, None);
+    }
+    for tag in 0..COUNT {
+        pair.send(A, tagged(tag as u64, tag), &pattern(tag, length));
+    }
+    if !all_went(&mut pair, COUNT) {
+        return false;
+    }
+    if posted == Posted::Claimed {
+        pair.settle();
+        for tag in 0..COUNT {
+            pair.receive(B, from(tag, Some(flags::PEEK | flags::CLAIM)), &room(0));
+            pair.success(B);
+        }
+    }
+    if posted == Posted::AtTheEnd {
+        post(&mut pair, None);
+    }
+    kill_beside_progress(&mut pair, A);
+    if matches!(posted, Posted::Behind | Posted::Claimed) {
+        pair.receive(B, from(99, None), &room(0));
+        assert_eq!(pair.failure(B).completion.context, 99, "the loss is known");
+        post(
+            &mut pair,
+            (posted == Posted::Claimed).then_some(flags::CLAIM),
+        );
+    }
+    for _ in 0..COUNT {
+        let outcome = pair.next(B);
+        let got = outcome
+            .unwrap_or_else(|error| panic!("{length} bytes, received {posted:?}: {error:?}"));
+        assert!(
+            bytes_in(&rooms[got.context]) == pattern(got.context, length),
+            "{length} bytes, received {posted:?}"
+        );
+    }
+    true
+}
+
+pub fn what_was_reported_as_sent_arrives_though_its_sender_closes_at_once<F: Fabric>() {
+    const LENGTHS: [usize; 11] = [
+        0, 8, 300, 3150, 8192, 8193, 12_600, 30_000, 65_536, 65_537, 1_000_000,
+    ];
+    let mut arrived_count = 0;
+    for posted in [
+        Posted::Before,
+        Posted::AtTheEnd,
+        Posted::Behind,
+        Posted::Claimed,
+    ] {
+        let arrived = LENGTHS
+            .iter()
+            .filter(|&&length| arrives::<F>(posted, length));
+        arrived_count += arrived.count();
+    }
+    // The shortest go without their receiver's help on every route.
+    assert!(arrived_count >= 4, "{arrived_count} went");
 }
 
 pub fn a_receive_from_the_dead_ends_too<F: Fabric>() {

@@ -93,6 +93,7 @@ macro_rules! conformance {
             ]);
             crate::conformance!($fabric: loss [
                 a_directed_receive_ends_when_its_source_dies,
+                what_was_reported_as_sent_arrives_though_its_sender_closes_at_once,
                 what_was_received_is_complete_though_its_receiver_closes_at_once,
                 a_receive_from_the_dead_ends_too,
                 messages_of_the_dead_are_received_but_their_offers_are_void,

@@ -20,7 +20,7 @@ pub const PATIENCE: Duration = Duration::from_secs(100);
 /// A way to open endpoints that reach each other.
 pub trait Fabric {
     /// Their transport.
-    type Local: Route;
+    type Local: Route<Settings: std::marker::Send> + std::marker::Send;
     /// Whether what was sent may need its sender again: to prove its address at first contact, to
     /// send it once more, or because there was no room.
     const NEEDS_SENDER: bool = false;

@@ -13,7 +13,8 @@ use crate::contact::contacts::Contacts;
 use crate::copy::cooperative::{Cooperation, Turn};
 use crate::copy::fetch::{Fetch, Stage};
 use crate::copy::fetch_list::FetchList;
-use crate::copy::laps::{Laps, PIPE_LAP_BYTES};
+use crate::copy::laps::PIPE_LAP_BYTES;
+use crate::copy::lent::LentByRemote;
 use crate::copy::methods::{CopyMethods, Wanted};
 use crate::copy::pipes::{Pipe, Pipes};
 use crate::copy::single::PULL_BYTES;
@@ -37,18 +38,6 @@ const TRANSFERS_PER_PIPE: u32 = 4;
 /// while the last chunk of one is copied.
 const COOPERATIVE_PER_REMOTE: u32 = 2;
 
-/// What this process lends to one remote.
-#[derive(Clone, Copy, Default, Debug)]
-struct Lent {
-    /// Messages of the remote that have a pipe of ours, or share one.
-    pipes: u32,
-    /// The round in which a fetch from the remote could not begin; then later fetches from it do
-    /// not begin in that round either.
-    held_round: u64,
-    /// What has come from the remote through pipes.
-    laps: Laps,
-}
-
 /// A remote whose message cannot be fetched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Broken {
@@ -60,8 +49,7 @@ pub(crate) struct Broken {
 #[derive(Debug, Default)]
 pub(crate) struct Fetches {
     fetches: FetchList,
-    /// By remote.
-    lent: Vec<Lent>,
+    lent: LentByRemote,
     pipes: Pipes,
     /// Chunks that this round may still take out of pipes.
     chunks_left: u32,
@@ -87,18 +75,9 @@ impl Fetches {
         self.fetches.push(fetch);
     }
 
-    /// Notes that the pages of this remote's pipes were allocated before they are needed, so that
-    /// the first lap through a pipe may be timed.
+    /// The pages of this remote's pipes were made early, so the first lap may be timed.
     pub(crate) fn skip_first_lap(&mut self, remote: RemoteId) {
-        self.lent(remote).laps.skip_first();
-    }
-
-    fn lent(&mut self, remote: RemoteId) -> &mut Lent {
-        let index = remote.index();
-        if self.lent.len() <= index {
-            self.lent.resize(index + 1, Lent::default());
-        }
-        &mut self.lent[index]
+        self.lent.to(remote).laps.skip_first();
     }
 }
 
@@ -125,7 +104,7 @@ impl Fetches {
             let (remote, is_lent) = (fetch.offer.remote, fetch.is_lent());
             let waits =
                 matches!(fetch.stage, Stage::Undecided | Stage::AwaitPipe) && !fetch.is_complete();
-            let lent = self.lent(remote);
+            let lent = self.lent.to(remote);
             let is_next = lent.held_round != round;
             if !is_lent && is_next {
                 lent.held_round = round;
@@ -152,7 +131,7 @@ impl Fetches {
             if is_lent {
                 lent_count += 1;
                 held_count -= 1;
-                self.lent(remote).held_round = 0;
+                self.lent.to(remote).held_round = 0;
             }
         }
         lent_count
@@ -162,7 +141,7 @@ impl Fetches {
     /// there is any.
     fn lend_pipe(&mut self, contacts: &mut Contacts, index: usize) -> bool {
         let remote = self.fetches[index].offer.remote;
-        let (stage, number, first_chunk) = match self.lent(remote).pipes {
+        let (stage, number, first_chunk) = match self.lent.to(remote).pipes {
             0 => {
                 let Some(pipe) = self.pipes.take(&contacts.own) else {
                     return false;
@@ -212,7 +191,7 @@ impl Fetches {
     /// Lends chunk claims to the sender of a fetch that both processes copy, if some are free.
     fn lend_chunk_claims(&mut self, contacts: &mut Contacts, index: usize) -> bool {
         let remote = self.fetches[index].offer.remote;
-        if self.lent(remote).pipes >= COOPERATIVE_PER_REMOTE {
+        if self.lent.to(remote).pipes >= COOPERATIVE_PER_REMOTE {
             return false;
         }
         let Some(pipe) = self.pipes.take_for_states(&contacts.own) else {
@@ -244,7 +223,7 @@ impl Fetches {
             bytes: fetch.done_bytes as u64..fetch.wanted_bytes as u64,
             by,
         };
-        self.lent(remote).pipes += 1;
+        self.lent.to(remote).pipes += 1;
         contacts.answer(remote, Control::Cts(cts));
     }
 
@@ -278,7 +257,7 @@ impl Fetches {
         if let Some(number) = number {
             self.pipes.recover(number, &contacts.own);
         }
-        self.lent(remote).pipes -= 1;
+        self.lent.to(remote).pipes -= 1;
     }
 }
 
@@ -418,18 +397,18 @@ impl Fetches {
         // If no byte was wanted, no pipe was lent, and the tuner has nothing to learn.
         let by_pipe = matches!(fetch.stage, Stage::Piped(_));
         let is_mapped = matches!(fetch.stage, Stage::Mapped);
-        let was_warm = !by_pipe || self.lent(remote).laps.note(bytes, PIPE_LAP_BYTES);
+        let was_warm = !by_pipe || self.lent.to(remote).laps.note(bytes, PIPE_LAP_BYTES);
         if bytes > 0 && self.was_alone(fetch.method) && was_warm {
             let whole_bytes = fetch.wanted_bytes as u64;
             methods.learn(fetch.method, whole_bytes, charged, fetch.lesson);
         }
         match fetch.stage {
             Stage::Piped(pipe) => {
-                self.lent(remote).pipes -= 1;
+                self.lent.to(remote).pipes -= 1;
                 self.pass_on(remote, pipe, now);
             }
             Stage::Cooperative(cooperation) => {
-                self.lent(remote).pipes -= 1;
+                self.lent.to(remote).pipes -= 1;
                 self.pipes.give_back_states(cooperation.close());
             }
             _ => {}
@@ -458,6 +437,29 @@ impl Fetches {
             other.started.is_some()
                 && (other.method, method) != (CopyMethod::Cooperative, CopyMethod::Cooperative)
         })
+    }
+
+    /// Takes what a remote that ends has put into pipes of ours. A message that is whole with that
+    /// gets to its receive: its sender saw it end with its last chunk.
+    #[cold]
+    pub(crate) fn take_rest<O: Owner>(
+        &mut self,
+        contacts: &mut Contacts,
+        methods: &mut CopyMethods,
+        remote: RemoteId,
+        owner: &mut O,
+    ) {
+        let mut index = 0;
+        while index < self.fetches.len() {
+            let fetch = &mut self.fetches[index];
+            let is_its = fetch.offer.remote == remote;
+            // What means nothing is as good as what is missing: `lose` follows.
+            if is_its && fetch.empty(u32::MAX, 0).is_ok() && fetch.is_complete() {
+                self.end(contacts, methods, index, owner);
+            } else {
+                index += 1;
+            }
+        }
     }
 
     /// Ends all fetches from a remote; returns the receives that they were to fill.
@@ -493,6 +495,6 @@ impl Fetches {
 
     /// How many messages of a remote have a pipe of ours.
     pub(crate) fn pipes_lent(&mut self, remote: RemoteId) -> u32 {
-        self.lent(remote).pipes
+        self.lent.to(remote).pipes
     }
 }

@@ -84,6 +84,24 @@ impl Offers {
             || self.accepted.iter().any(|accepted| is_its(&accepted.offer))
     }
 
+    /// Takes out the streams for which `bring` has the whole message; answers each with its name.
+    pub(super) fn take_whole(
+        &mut self,
+        mut bring: impl FnMut(usize) -> Option<Vec<u8>>,
+    ) -> Vec<(OfferId, Vec<u8>)> {
+        let mut whole = Vec::new();
+        self.offers.retain(|number, offer| {
+            let Offer::Stream(index) = *offer else {
+                return true;
+            };
+            let brought = bring(index);
+            let stays = brought.is_none();
+            whole.extend(brought.map(|bytes| (OfferId(number as u64), bytes)));
+            stays
+        });
+        whole
+    }
+
     /// Forgets the messages that `is_its` names; answers the receives of those that were accepted.
     pub(super) fn lose(&mut self, is_its: impl Fn(&Offer) -> bool) -> Vec<Landing> {
         self.offers.retain(|_, offer| !is_its(offer));

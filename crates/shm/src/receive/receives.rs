@@ -84,6 +84,18 @@ impl Receives {
         self.streams.owe_answers(remote) || self.offers.owe_answers(remote)
     }
 
+    /// Gives the owner the messages of a remote that are here as a whole and have no receive.
+    #[cold]
+    pub(crate) fn hand_over<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
+        let streams = &mut self.streams;
+        let whole = self
+            .offers
+            .take_whole(|index| streams.take_whole(index, remote));
+        for (offer, bytes) in whole {
+            owner.on_arrived(remote, offer, BytesView::from_slice(&bytes));
+        }
+    }
+
     /// Ends what comes from a remote; answers the receives that it was to fill.
     pub(crate) fn lose(&mut self, remote: RemoteId, lane: LostLane) -> Vec<Landing> {
         let streams = &self.streams;

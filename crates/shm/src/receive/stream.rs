@@ -155,6 +155,15 @@ impl Stream {
         self.is_complete() && self.rest.is_none() && !matches!(self.target, Target::Heap(_))
     }
 
+    /// What a message of this remote brought that is whole and has no receive.
+    pub(super) fn bring(&mut self, remote: RemoteId) -> Option<Vec<u8>> {
+        let is_whole = self.is_complete() && self.rest.is_none();
+        match &mut self.target {
+            Target::Heap(bytes) if is_whole && self.remote == remote => Some(std::mem::take(bytes)),
+            _ => None,
+        }
+    }
+
     /// It is over; its sender is told if it waits for that.
     pub(super) fn into_end(self) -> StreamEnd {
         let receipt = self.receipt;

@@ -204,6 +204,14 @@ impl Streams {
         streams.any(|(_, stream)| stream.remote == remote && stream.needs_answer())
     }
 
+    /// Takes out a stream of a remote that is whole and has no receive: what it brought.
+    pub(super) fn take_whole(&mut self, index: usize, remote: RemoteId) -> Option<Vec<u8>> {
+        let stream = self.streams.get_mut(index)?;
+        let bytes = stream.bring(remote)?;
+        self.streams.remove(index);
+        Some(bytes)
+    }
+
     /// Whether a stream is of this remote.
     pub(super) fn is_of(&self, index: usize, remote: RemoteId) -> bool {
         let stream = self.streams.get(index);

@@ -59,7 +59,7 @@ impl Traffic {
         } else {
             entry.fail(why);
             // It may live and go on sending, but what needs an answer of ours never comes.
-            for landing in self.take_landings(remote, LostLane::Stays) {
+            for landing in self.take_landings(remote, LostLane::Stays, owner) {
                 owner.on_landed(landing.token, Err(why));
             }
             owner.on_remote_lost(remote, why);
@@ -103,9 +103,17 @@ impl Traffic {
         }
     }
 
-    /// Gives a remote up: everything under way with it fails, its lane is free for another.
+    /// Gives a remote up: what is whole already gets to its receive, everything else under way with
+    /// it fails, its lane is free for another.
     #[cold]
     pub(super) fn lose<O: Owner>(&mut self, remote: RemoteId, why: TransferError, owner: &mut O) {
+        if why == TransferError::RemoteLost && self.contacts.remote(remote).failed().is_none() {
+            // Their sender was told that they are over: streams that the owner has named a receive
+            // for since the last round, and what lies in pipes.
+            self.start_accepted(owner);
+            let (contacts, methods) = (&mut self.contacts, &mut self.methods);
+            self.fetches.take_rest(contacts, methods, remote, owner);
+        }
         let Some(left) = self.contacts.remote_mut(remote).lose(why) else {
             return;
         };
@@ -125,7 +133,7 @@ impl Traffic {
         for send in left.waiting.iter().filter(|send| send.outgoing.is_none()) {
             owner.on_sent(send.op.token, Err(why));
         }
-        for landing in self.take_landings(remote, LostLane::Ends) {
+        for landing in self.take_landings(remote, LostLane::Ends, owner) {
             owner.on_landed(landing.token, Err(why));
         }
         let contacts = &mut self.contacts;
@@ -153,8 +161,15 @@ impl Traffic {
         self.contacts.remote_mut(remote).forget();
     }
 
-    /// Receives of the owner that were being filled by a remote; forgets what it announced.
-    fn take_landings(&mut self, remote: RemoteId, lane: LostLane) -> Vec<Landing> {
+    /// Receives of the owner that were being filled by a remote; forgets what it announced, but for
+    /// what is whole, which the owner gets.
+    fn take_landings<O: Owner>(
+        &mut self,
+        remote: RemoteId,
+        lane: LostLane,
+        owner: &mut O,
+    ) -> Vec<Landing> {
+        self.receives.hand_over(remote, owner);
         let mut landings = self.receives.lose(remote, lane);
         landings.extend(self.fetches.lose(&self.contacts, remote));
         landings

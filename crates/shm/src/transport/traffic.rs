@@ -276,7 +276,7 @@ impl Traffic {
     }
 
     /// Starts to fetch the messages that the owner accepted since the last call.
-    fn start_accepted<O: Owner>(&mut self, owner: &mut O) -> usize {
+    pub(super) fn start_accepted<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
         for Accepted { offer, landing } in self.receives.offers.take_accepted() {
             events += 1;
