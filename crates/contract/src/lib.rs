@@ -50,5 +50,5 @@ pub use peer::{
 };
 pub use remote::RemoteId;
 pub use returned::{Returned, TurnedAway};
-pub use route::{Place, Route, RouteError, RouteErrorKind, Sleep};
+pub use route::{Closing, Place, Route, RouteError, RouteErrorKind, Sleep};
 pub use send::{CompletionLevel, MESSAGE_LIMIT_BYTES, SendOp, SendToken};

@@ -82,8 +82,21 @@ pub trait Sleep {
     }
 }
 
+/// What a closing endpoint asks of a route.
+pub trait Closing {
+    /// The addresses of remotes that still need this process: they lack what was reported as sent,
+    /// or an answer. Asked again and again, with progress in between; from the first call on the
+    /// route hurries what it has held back. Slow path.
+    fn owed(&mut self) -> Vec<SocketAddr> {
+        Vec::new()
+    }
+
+    /// Tells the user, in words. By default nobody hears. Slow path.
+    fn report(&self, _words: &str) {}
+}
+
 /// A route to remotes, as the endpoint uses it. All calls come from one thread at a time.
-pub trait Route: Peer + Sleep + Sized {
+pub trait Route: Peer + Sleep + Closing + Sized {
     /// The settings that the route needs when it is opened.
     type Settings: Clone + Default;
     /// The counts that it keeps.

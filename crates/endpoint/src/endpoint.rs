@@ -6,7 +6,6 @@
 //! `shared_arrivals` are what a transport calls back; `watches` says whose death matters.
 
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
 
 use weft_contract::{Class, PostError, Readiness, RemoteId, Route};
 use weft_matching::Want;
@@ -24,19 +23,18 @@ use crate::settings::{EndpointSettings, Receive};
 use crate::shared_objects::SharedObjects;
 
 mod arrivals;
+pub(crate) mod closing;
 mod core;
+pub(crate) mod own_addresses;
+mod patience;
 mod shared_arrivals;
 mod watches;
 
 use self::arrivals::Arrivals;
 use self::core::Core;
+use self::own_addresses::OwnAddress;
 use self::shared_arrivals::SharedArrivals;
 use self::watches::Watches;
-
-/// How long a closing endpoint waits while it finds no room, and how long in all. Chosen: as the
-/// srd route does.
-const LINGER_SILENT: Duration = Duration::from_millis(200);
-const LINGER: Duration = Duration::from_secs(2);
 
 /// An endpoint.
 pub(crate) struct Endpoint<P> {
@@ -44,6 +42,8 @@ pub(crate) struct Endpoint<P> {
     pub(crate) vector: Option<VectorId>,
     /// Opened by `enable`.
     pub(crate) route: Option<P>,
+    /// Entered with it.
+    pub(crate) own_address: Option<OwnAddress>,
     pub(crate) core: Core,
     /// Matches the messages, if this endpoint does not do so itself.
     pub(crate) shared: Option<Box<SharedReceives>>,
@@ -60,6 +60,7 @@ impl<P: Route> Endpoint<P> {
             settings,
             vector: None,
             route: None,
+            own_address: None,
             core: Core::new(settings.source),
             shared: None,
             watches: Watches::default(),
@@ -200,28 +201,6 @@ impl<P: Route> Endpoint<P> {
             }
         }
         self.send_later(completions, remote, posting, payload)
-    }
-
-    /// Before the endpoint is closed: tries for a short while to post the queued sends, since the
-    /// user was told that they are sent. Not in a child of fork(2), whose parent posts the same.
-    /// Slow path.
-    pub(crate) fn linger(&mut self, objects: &mut SharedObjects) {
-        let is_ours = self.process == std::process::id() && self.shared.is_none();
-        let start = Instant::now();
-        let mut moved = start;
-        let mut before = self.core.sending.queued_count();
-        while is_ours && before > 0 && start.elapsed() <= LINGER {
-            self.make_progress(objects);
-            let count = self.core.sending.queued_count();
-            if count != before {
-                moved = Instant::now();
-            } else if moved.elapsed() > LINGER_SILENT {
-                return;
-            } else {
-                std::thread::yield_now();
-            }
-            before = count;
-        }
     }
 }
 

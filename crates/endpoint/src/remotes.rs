@@ -97,6 +97,12 @@ impl Remotes {
         (found, found == next)
     }
 
+    /// The address of a remote. Slow path: linear.
+    pub(crate) fn address(&self, remote: RemoteId) -> Option<SocketAddr> {
+        let mut known = self.by_address.iter();
+        known.find_map(|(&address, &id)| (id == remote).then_some(address))
+    }
+
     /// Notes that `name` leads to `remote`, whose first name is `first`. Slow path.
     pub(crate) fn set_name(&mut self, name: FiAddr, remote: RemoteId, first: FiAddr) {
         let index = name.0 as usize;

@@ -18,8 +18,8 @@
 use std::net::SocketAddr;
 
 use weft_contract::{
-    AckToken, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
-    Range, Readiness, Registration, RemoteId, Route, RouteError, SendOp, TransferError,
+    AckToken, Closing, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError,
+    Posted, Range, Readiness, Registration, RemoteId, Route, RouteError, SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::sleep::WaitSet;
@@ -335,6 +335,23 @@ impl<F: Route, O: Route> Route for Routes<F, O> {
     #[inline]
     fn direct(&mut self) -> Option<&mut impl DirectAccess> {
         Some(self)
+    }
+}
+
+impl<F: Route, O: Route> Closing for Routes<F, O> {
+    fn owed(&mut self) -> Vec<SocketAddr> {
+        let mut owed = self.first.owed();
+        for other in &mut self.others {
+            owed.extend(other.owed());
+        }
+        if !owed.is_empty() {
+            self.turn.now();
+        }
+        owed
+    }
+
+    fn report(&self, words: &str) {
+        (self.report)(words);
     }
 }
 

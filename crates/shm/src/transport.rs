@@ -11,8 +11,9 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use weft_contract::{
-    AckToken, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
-    Range, Registration, RemoteId, Route, RouteError, RouteErrorKind, SendOp, Sleep, TransferError,
+    AckToken, Closing, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError,
+    Posted, Range, Registration, RemoteId, Route, RouteError, RouteErrorKind, SendOp, Sleep,
+    TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::{clock, crash_point};
@@ -342,6 +343,12 @@ impl Route for Transport {
     #[inline]
     fn direct(&mut self) -> Option<&mut impl DirectAccess> {
         Some(self)
+    }
+}
+
+impl Closing for Transport {
+    fn owed(&mut self) -> Vec<SocketAddr> {
+        self.traffic.contacts.remotes.owed().collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use weft_wire::time::Instant;
 
 use crate::events::{Condition, Failure, Remote, Statistics};
+use crate::flow::Flow;
 use crate::flows::Flows;
 use crate::remotes::Slot;
 
@@ -87,8 +88,13 @@ impl Inspection<'_> {
     /// Whether remotes still lack messages or answers of ours that we send without being asked.
     /// Slow path.
     pub fn owes(&self) -> bool {
-        let mut flows = self.flows.remotes.flows();
-        flows.any(|flow| !flow.sender.ring.is_empty() || flow.queue.owes())
+        self.flows.remotes.flows().any(owes)
+    }
+
+    /// The addresses of those remotes. Slow path.
+    pub fn owed(&self) -> impl Iterator<Item = SocketAddr> {
+        let owed = self.flows.remotes.flows().filter(|flow| owes(flow));
+        owed.map(|flow| flow.identity.address)
     }
 
     /// How many remotes there are; they are numbered from 0.
@@ -171,4 +177,9 @@ impl Inspection<'_> {
             assert!(bytes < 64 << 10, "{bytes} bytes of state");
         }
     }
+}
+
+/// Whether the remote still lacks messages or answers of ours that we send without being asked.
+fn owes(flow: &Flow) -> bool {
+    !flow.sender.ring.is_empty() || flow.queue.owes()
 }

@@ -57,9 +57,9 @@ impl RemoteControl<'_> {
         }
     }
 
-    /// The endpoint closes: from now on the machine asks for the acknowledgement of what has left
-    /// and did not ask, once nothing is left to send. The remote may hold it back (srd-protocol
-    /// 7.5). To be said of each remote; slow path.
+    /// The endpoint closes soon: from now on the machine asks for the acknowledgement of what has
+    /// left and did not ask, once nothing is left to send. The remote may hold it back
+    /// (srd-protocol 7.5). To be said of each remote, as often as the caller likes; slow path.
     pub fn close(&mut self, now_ns: Instant) {
         self.flows.shared.is_closing = true;
         if self.flows.known_flow(self.remote.0).is_ok() {

@@ -2,9 +2,16 @@
 //! What arrives while an endpoint closes: it is taken, so that its sender is not kept, and dropped.
 //! Called by transport.
 
-use weft_srd::{Arrival, Instant, Machine};
+use weft_srd::{Arrival, Instant, Machine, Remote};
 
 use crate::ports::Incoming;
+
+/// The endpoint closes soon: asks remotes for the acknowledgements that they hold back.
+pub(crate) fn hurry(machine: &mut Machine, now_ns: Instant) {
+    for index in 0..machine.inspect().remote_count() {
+        machine.at(Remote(index as u32)).close(now_ns);
+    }
+}
 
 /// One look into the ports.
 pub(crate) struct Closing<'m> {

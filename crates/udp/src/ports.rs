@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use weft_srd::{Instant, Origin, PORT_COUNT, PortAddresses, Transmit};
+use weft_srd::{Config, Instant, Nanos, Origin, PORT_COUNT, PortAddresses, Transmit};
 
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
@@ -32,6 +32,30 @@ pub struct PortList {
     pub long_packets: bool,
     /// Whether datagrams leave with ECT(0) and tell of marks (srd-protocol 10.12).
     pub ecn: bool,
+}
+
+impl PortList {
+    /// How the machine of an endpoint with these ports works.
+    pub(crate) fn config(&self, settings: &Settings) -> Config {
+        let mut config = Config {
+            address: self.address.ip(),
+            heartbeat_port: self.heartbeat_port,
+            ports: self.ports,
+            port_count: self.count,
+            datagram_bytes: self.datagram_bytes,
+            addresses: self.addresses,
+            path_count: settings.path_count,
+            ecn: self.ecn,
+            long_packets: self.long_packets,
+            // Even without a key, an attacker who cannot read our packets cannot make us send to
+            // somebody else.
+            fresh_contact: true,
+            ..Config::default()
+        };
+        let dead_after_ns = u64::try_from(settings.dead_after.as_nanos());
+        config.timing.dead_after_ns = dead_after_ns.map_or(Nanos::MAX, Nanos);
+        config
+    }
 }
 
 /// What ports have counted.

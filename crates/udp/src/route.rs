@@ -3,9 +3,8 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
-use std::os::fd::RawFd;
 
-use weft_contract::{Place, RemoteId, Route, RouteError, RouteErrorKind, Sleep};
+use weft_contract::{Closing, Place, RemoteId, Route, RouteError, RouteErrorKind};
 
 use crate::ports::Ports;
 use crate::settings::{OpenError, Settings};
@@ -54,22 +53,11 @@ impl<P: Ports> Route for Transport<P> {
     }
 }
 
-impl<P: Ports> Sleep for Transport<P> {
-    fn wait_fd(&self) -> Option<RawFd> {
-        self.wait_fd()
-    }
-
-    fn before_sleep(&mut self) -> bool {
-        self.before_sleep()
-    }
-
-    fn after_sleep(&mut self) {
-        self.after_sleep();
-    }
-
-    /// Room comes with datagrams, or when one is taken for lost.
-    fn wakes_for_room(&self, _: RemoteId) -> bool {
-        true
+impl<P: Ports> Closing for Transport<P> {
+    /// Who lacks messages or answers that are not acknowledged. What has left and did not ask for
+    /// its acknowledgement asks for it from the first call on.
+    fn owed(&mut self) -> Vec<SocketAddr> {
+        self.owed()
     }
 }
 

@@ -3,17 +3,18 @@
 //! `Peer`.
 
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 
 use weft_contract::{
     AckToken, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner, Peer, PostError, Posted, Readiness,
-    RemoteId, SendOp, TransferError,
+    RemoteId, SendOp, Sleep, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::{process, sleep};
-use weft_srd::{Config, Instant, Machine, Nanos, PORT_COUNT};
+use weft_srd::{Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
-use crate::closing::Closing;
+use crate::closing::{Closing, hurry};
 use crate::driver::{Driver, Handed, transfer_error};
 use crate::holding::Asked;
 use crate::host_probe::HostProbes;
@@ -56,27 +57,6 @@ pub struct Transport<P: Ports = SocketPorts> {
     sleeps_until_ns: Option<Instant>,
 }
 
-fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
-    let mut config = Config {
-        address: list.address.ip(),
-        heartbeat_port: list.heartbeat_port,
-        ports: list.ports,
-        port_count: list.count,
-        datagram_bytes: list.datagram_bytes,
-        addresses: list.addresses,
-        path_count: settings.path_count,
-        ecn: list.ecn,
-        long_packets: list.long_packets,
-        // Even without a key, an attacker who cannot read our packets cannot make us send to
-        // somebody else.
-        fresh_contact: true,
-        ..Config::default()
-    };
-    let dead_after_ns = u64::try_from(settings.dead_after.as_nanos());
-    config.timing.dead_after_ns = dead_after_ns.map_or(Nanos::MAX, Nanos);
-    config
-}
-
 impl<P: Ports> Transport<P> {
     /// Opens the route: takes its ports. Setup; no threads, no signal handlers.
     ///
@@ -85,7 +65,7 @@ impl<P: Ports> Transport<P> {
     pub fn open(settings: &Settings) -> Result<Self, OpenError> {
         let ports = P::open(settings)?;
         let list = ports.list();
-        let config = config(settings, &list);
+        let config = list.config(settings);
         let dead_after_ns = config.timing.dead_after_ns;
         let machine = Machine::new(config, list.incarnation)
             .map_err(|bad| OpenError::Setting(format!("for the srd route, {bad}")))?;
@@ -287,39 +267,11 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// A descriptor that is readable while there may be something to do, provided `before_sleep`
-    /// said true.
-    pub fn wait_fd(&self) -> Option<i32> {
-        self.ports.wait_fd()
-    }
-
-    /// Announces a sleep. Returns false if there is something to do first. After true, every
-    /// datagram and every deadline makes `wait_fd` readable, also deadlines of operations that
-    /// other threads begin meanwhile.
-    pub fn before_sleep(&mut self) -> bool {
-        // In a child nothing is ever done.
-        if !self.ports.are_ours() {
-            return true;
-        }
+    /// The addresses of remotes that have not acknowledged all. The endpoint closes soon.
+    pub(crate) fn owed(&mut self) -> Vec<SocketAddr> {
         let now_ns = self.ports.now_ns();
-        self.flush(now_ns);
-        if self.has_pending() {
-            return false;
-        }
-        let until_ns = self.driver.machine.poll_timeout();
-        if until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
-            return false;
-        }
-        let blocked = self.outbox.is_blocked();
-        self.ports.before_sleep(until_ns, blocked);
-        self.sleeps_until_ns = Some(until_ns.unwrap_or(Instant::NEVER));
-        true
-    }
-
-    /// Ends the announcement of a sleep.
-    pub fn after_sleep(&mut self) {
-        self.sleeps_until_ns = None;
-        self.ports.after_sleep();
+        hurry(&mut self.driver.machine, now_ns);
+        self.driver.machine.inspect().owed().collect()
     }
 
     /// Tries for a short while to send all that is left, and says farewell. Messages that arrive
@@ -327,10 +279,7 @@ impl<P: Ports> Transport<P> {
     fn close(&mut self) {
         let start_ns = self.ports.now_ns();
         let mut heard_ns = start_ns;
-        for index in 0..self.driver.machine.inspect().remote_count() {
-            let remote = weft_srd::Remote(index as u32);
-            self.driver.machine.at(remote).close(start_ns);
-        }
+        hurry(&mut self.driver.machine, start_ns);
         loop {
             let now_ns = self.ports.now_ns();
             let waited = now_ns > heard_ns + LINGER_SILENT_NS || now_ns > start_ns + LINGER_NS;
@@ -480,6 +429,48 @@ impl<P: Ports> Peer for Transport<P> {
             self.publish(now_ns);
         }
         events
+    }
+}
+
+impl<P: Ports> Sleep for Transport<P> {
+    /// A descriptor that is readable while there may be something to do, provided `before_sleep`
+    /// said true.
+    fn wait_fd(&self) -> Option<RawFd> {
+        self.ports.wait_fd()
+    }
+
+    /// Announces a sleep. Returns false if there is something to do first. After true, every
+    /// datagram and every deadline makes `wait_fd` readable, also deadlines of operations that
+    /// other threads begin meanwhile.
+    fn before_sleep(&mut self) -> bool {
+        // In a child nothing is ever done.
+        if !self.ports.are_ours() {
+            return true;
+        }
+        let now_ns = self.ports.now_ns();
+        self.flush(now_ns);
+        if self.has_pending() {
+            return false;
+        }
+        let until_ns = self.driver.machine.poll_timeout();
+        if until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
+            return false;
+        }
+        let blocked = self.outbox.is_blocked();
+        self.ports.before_sleep(until_ns, blocked);
+        self.sleeps_until_ns = Some(until_ns.unwrap_or(Instant::NEVER));
+        true
+    }
+
+    /// Ends the announcement of a sleep.
+    fn after_sleep(&mut self) {
+        self.sleeps_until_ns = None;
+        self.ports.after_sleep();
+    }
+
+    /// Room comes with datagrams, or when one is taken for lost.
+    fn wakes_for_room(&self, _: RemoteId) -> bool {
+        true
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use super::{LINGER_SILENT_NS, Transport};
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
-    RemoteId, SendOp, SendToken, TransferError,
+    RemoteId, SendOp, SendToken, Sleep, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
 use weft_srd::{Instant, Nanos, Origin, PORT_COUNT, PortAddresses, Transmit};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
-    RemoteId, SendOp, SendToken, TransferError,
+    RemoteId, SendOp, SendToken, Sleep, TransferError,
 };
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 use weft_os::sleep::wait_readable;

@@ -7,6 +7,9 @@
 //   early N      the last rank calls exit(N) without MPI_Finalize, the others wait
 //   abort N      the last rank calls MPI_Abort with N, the others wait
 //   signal N     the last rank is killed by signal N, the others wait
+//   late N FILE BYTES
+//                rank 0 computes for a second; the others send it N messages of BYTES meanwhile
+//                and end; then it receives and checks them, and makes FILE
 //   sleep        all wait; rank 0 makes FILE when it begins
 //   stubborn     the same, and all ignore whatever can be ignored
 #include <mpi.h>
@@ -27,6 +30,31 @@ static void wait_forever(void) {
     for (;;) sleep(1);
 }
 
+static char byte_of(int number, int at) { return (char)(number * 31 + at); }
+
+// What was sent arrives, though its sender ends at once and its receiver comes late.
+static int late(int rank, int ranks, int number, const char *file, int bytes) {
+    char *message = malloc(bytes + 1);
+    if (rank == 0) sleep(1);
+    for (int from = 1; from < ranks; from++)
+        for (int one = 0; one < number; one++) {
+            if (rank == from) {
+                for (int at = 0; at < bytes; at++) message[at] = byte_of(one, at);
+                MPI_Send(message, bytes, MPI_CHAR, 0, one, MPI_COMM_WORLD);
+            }
+            if (rank != 0) continue;
+            MPI_Recv(message, bytes, MPI_CHAR, from, one, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int at = 0; at < bytes; at++)
+                if (message[at] != byte_of(one, at)) {
+                    fprintf(stderr, "message %d of rank %d is wrong at %d\n", one, from, at);
+                    MPI_Abort(MPI_COMM_WORLD, 3);
+                }
+        }
+    MPI_Finalize();
+    if (rank == 0) fclose(fopen(file, "w"));
+    return 0;
+}
+
 int main(int count, char **words) {
     int rank, ranks;
     char there[8] = {0}, here[8];
@@ -42,6 +70,8 @@ int main(int count, char **words) {
                  (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     int last = rank == ranks - 1;
+    if (!strcmp(how, "late") && count > 4)
+        return late(rank, ranks, number, words[3], atoi(words[4]));
     if (!strcmp(how, "code")) {
         MPI_Finalize();
         return last ? number : 0;

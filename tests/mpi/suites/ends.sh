@@ -130,6 +130,21 @@ a_closed_pipe_is_quiet() {
         { [ "$status" != 124 ] || [ "$mpi" = openmpi ]; }
 }
 
+# Senders end while their receiver computes: what they sent fills more than a lane, by each
+# protocol.
+late_messages_arrive() {
+    local mpi=$1 route shape
+    for route in auto srd; do
+        for shape in '300 100' '300 1000' '40 12000' '3 300000'; do
+            rm -f "$WORK/came"
+            # shellcheck disable=SC2086 # two words
+            FI_WEFT_ROUTE=$route ends_with 0 "$mpi" -n 3 -- late ${shape% *} "$WORK/came" \
+                ${shape#* } || return 1
+            [ -e "$WORK/came" ] || { echo "$shape over $route: did not all come"; return 1; }
+        done
+    done
+}
+
 ends_suite() {
     local mpi
     for mpi in debian-openmpi openmpi mpich intel; do
@@ -139,6 +154,7 @@ ends_suite() {
             failing_before_init_ends_the_job "$mpi"
         run_case "ends: a rank ends with 0 before MPI_Init, $mpi" 120 \
             who_is_missing_is_told "$mpi"
+        run_case "ends: messages to a rank that computes, $mpi" 120 late_messages_arrive "$mpi"
         run_case "ends: Ctrl-C, $mpi" 60 ended_by INT 130 "$mpi" sleep
         run_case "ends: TERM, and the ranks ignore it, $mpi" 60 ended_by TERM 143 "$mpi" stubborn
         [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = openmpi ] || continue

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use weft_contract::{Place, Route};
 
 use crate::address_vector::AddressVector;
-use crate::endpoint::Endpoint;
+use crate::endpoint::own_addresses::OwnAddress;
+use crate::endpoint::{Endpoint, closing};
 use crate::endpoints::Endpoints;
 use crate::error::Error;
 use crate::ids::{CounterId, EndpointId, QueueId, Table, VectorId};
@@ -135,6 +136,7 @@ impl<P: Route> OpenCalls<'_, P> {
         if !endpoint.core.receiving.delivery.reports.counts_accesses() {
             self.objects.regions.publish_all(&mut route);
         }
+        endpoint.own_address = Some(OwnAddress::enter(route.local_address()));
         endpoint.route = Some(route);
         for (name, address) in vector.iter() {
             endpoint.learn(name, address, vector.reported(&address));
@@ -225,12 +227,13 @@ impl<P: Route> OpenCalls<'_, P> {
     }
 
     /// Closes an endpoint and drops all operations under way on it; they get no completions. Sends
-    /// that wait for room are posted first, for two seconds at most. Setup.
+    /// that were reported as complete arrive: the call waits for remotes that live and have not
+    /// taken them, 10 minutes at most while nothing moves. Setup.
     ///
     /// # Errors
     /// Only [`Error::NoSuch`].
     pub fn close(self, endpoint: EndpointId) -> Result<(), Error> {
-        self.endpoints.get_mut(endpoint)?.linger(self.objects);
+        closing::linger(self.endpoints.get_mut(endpoint)?, self.objects);
         self.endpoints.remove(endpoint);
         self.objects.completions.unbind(endpoint);
         Ok(())

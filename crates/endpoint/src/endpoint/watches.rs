@@ -68,8 +68,8 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use weft_contract::{
-        AckToken, Class, Landing, OfferId, Owner, Peer, Place, PostError, Posted, RouteError,
-        RouteErrorKind, SendOp, Sleep, TransferError,
+        AckToken, Class, Closing, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
+        RouteError, RouteErrorKind, SendOp, Sleep, TransferError,
     };
     use weft_memory::UserBuffer;
 
@@ -107,6 +107,8 @@ mod tests {
     );
 
     impl Sleep for Watcher {}
+
+    impl Closing for Watcher {}
 
     impl Route for Watcher {
         type Settings = Ears;

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use weft_contract::{
-    AckToken, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
-    Range, Readiness, Registration, RemoteId, Route, RouteError, SendOp, Sleep,
+    AckToken, Closing, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError,
+    Posted, Range, Readiness, Registration, RemoteId, Route, RouteError, SendOp, Sleep,
 };
 use weft_memory::UserBuffer;
 
@@ -93,6 +93,16 @@ impl<A: Sleep, B: Sleep> Sleep for Either<A, B> {
 
     fn wakes_for_room(&self, remote: RemoteId) -> bool {
         pass_on!(self, route => route.wakes_for_room(remote))
+    }
+}
+
+impl<A: Closing, B: Closing> Closing for Either<A, B> {
+    fn owed(&mut self) -> Vec<SocketAddr> {
+        pass_on!(self, route => route.owed())
+    }
+
+    fn report(&self, words: &str) {
+        pass_on!(self, route => route.report(words))
     }
 }
 

@@ -94,6 +94,12 @@ impl Backlog {
         queue.is_some_and(|queue| !queue.is_empty())
     }
 
+    /// Whether the user was told of one that waits there that it is complete.
+    pub(crate) fn has_told(&self, remote: RemoteId) -> bool {
+        let queue = self.queues.get(remote.index());
+        queue.is_some_and(|queue| queue.iter().any(|queued| queued.ending == Ending::Told))
+    }
+
     /// How many sends wait.
     pub(crate) fn count(&self) -> usize {
         let lengths = self

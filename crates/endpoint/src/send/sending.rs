@@ -405,6 +405,12 @@ impl Sending {
         self.backlog.count()
     }
 
+    /// Remotes to which sends wait for room of which the user was told that they are complete.
+    pub(crate) fn told(&self) -> impl Iterator<Item = RemoteId> {
+        let active = self.backlog.active().iter().copied();
+        active.filter(|&remote| self.backlog.has_told(remote))
+    }
+
     /// Whether any send waits for room. Fast path.
     #[inline(always)]
     pub(crate) fn has_queued(&self) -> bool {

@@ -41,9 +41,9 @@ impl Liveness {
     ) -> Vec<RemoteId> {
         let remotes = &contacts.remotes;
         let is_awaited = |link: &Link| matches!(link, Link::Asking(..));
-        let cared = remotes
-            .iter()
-            .map(|entry| entry.watched || entry.waiting_count() > 0 || is_awaited(&entry.link));
+        let cared = remotes.iter().map(|entry| {
+            entry.watched || entry.waiting_counts().all() > 0 || is_awaited(&entry.link)
+        });
         let mut cared: Vec<bool> = cared.collect();
         under_way.for_each(|remote| cared[remote.index()] = true);
         let has_many = contacts.lanes.iter().count() >= MANY_COUNT;

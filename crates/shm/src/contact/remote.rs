@@ -109,6 +109,19 @@ pub(crate) struct Remote {
     waiting: VecDeque<Waiting>,
 }
 
+/// How much waits for room in our lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitingCounts {
+    pub(crate) answers: usize,
+    pub(crate) sends: usize,
+}
+
+impl WaitingCounts {
+    pub(crate) fn all(self) -> usize {
+        self.answers + self.sends
+    }
+}
+
 /// Contact.
 impl Remote {
     pub(super) fn new(address: SocketAddr) -> Self {
@@ -259,9 +272,12 @@ impl Left {
 
 /// What waits to go there.
 impl Remote {
-    /// Sends and answers that wait.
-    pub(crate) fn waiting_count(&self) -> usize {
-        self.waiting.len() + self.controls.len()
+    /// How many answers and how many sends wait.
+    pub(crate) fn waiting_counts(&self) -> WaitingCounts {
+        WaitingCounts {
+            answers: self.controls.len(),
+            sends: self.waiting.len(),
+        }
     }
 
     /// The sends that wait, the next one first.

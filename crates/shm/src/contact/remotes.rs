@@ -36,9 +36,17 @@ impl Remotes {
         self.remotes.iter()
     }
 
+    /// The addresses of those that wait for answers of ours, which find no room.
+    pub(crate) fn owed(&self) -> impl Iterator<Item = SocketAddr> {
+        let owed = self
+            .iter()
+            .filter(|entry| entry.waiting_counts().answers > 0);
+        owed.map(|entry| entry.address)
+    }
+
     /// Sends and answers that wait for room.
     pub(crate) fn waiting_count(&self) -> usize {
-        self.remotes.iter().map(Remote::waiting_count).sum()
+        self.iter().map(|entry| entry.waiting_counts().all()).sum()
     }
 }
 

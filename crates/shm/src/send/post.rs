@@ -406,7 +406,7 @@ impl Sender {
         let mut index = 0;
         while let Some(remote) = contacts.agenda.sending(index) {
             events += self.send_waiting_to(remote, contacts, sends, owner);
-            if contacts.remote(remote).waiting_count() > 0 {
+            if contacts.remote(remote).waiting_counts().all() > 0 {
                 index += 1;
             } else {
                 contacts.agenda.end_sending(index);

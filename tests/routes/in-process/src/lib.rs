@@ -12,9 +12,9 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use weft_contract::{
-    AckToken, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer, Place,
-    PostError, Posted, RemoteId, Route, RouteError, RouteErrorKind, SendOp, SendToken, Sleep,
-    TransferError,
+    AckToken, Closing, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
+    Place, PostError, Posted, RemoteId, Route, RouteError, RouteErrorKind, SendOp, SendToken,
+    Sleep, TransferError,
 };
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
@@ -287,6 +287,8 @@ impl Peer for InProcess {
 }
 
 impl Sleep for InProcess {}
+
+impl Closing for InProcess {}
 
 impl Route for InProcess {
     type Settings = ();
