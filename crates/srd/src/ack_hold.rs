@@ -6,6 +6,10 @@
 //! processor may have it some milliseconds later: so how long to wait is learned. It grows a little
 //! at a time, so that the remote learns as well how late we answer (srd-protocol 9.4), and does not
 //! ask meanwhile.
+//!
+//! Where our message waits for what our acknowledgement brings about, it comes later than that,
+//! however long the acknowledgement waits. It comes closely after it each time: then it is not
+//! waited for.
 
 use weft_wire::time::{Instant, Nanos};
 
@@ -20,6 +24,11 @@ const GROWTH_PART: u16 = 4;
 /// It shrinks by this part when none came for longer than an acknowledgement may wait (chosen: half
 /// of what it grows by).
 const DECAY_PART: u16 = 8;
+/// A message of ours that comes later by no more than this part comes closely after the
+/// acknowledgement (chosen: the time has grown by as much when the next one comes).
+const CLOSE_PART: u16 = GROWTH_PART;
+/// So many of them in a row wait for the acknowledgement (chosen: two may be chance).
+const CLOSE_COUNT: u8 = 3;
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +36,8 @@ pub(crate) struct AckHold {
     /// When the first message arrived that none of ours has followed.
     since_step: u32,
     hold_steps: u16,
+    /// Messages of ours in a row that came closely after the acknowledgement.
+    close_count: u8,
     /// None has followed yet.
     is_open: bool,
     /// An acknowledgement waits.
@@ -39,6 +50,7 @@ impl AckHold {
         Self {
             since_step: 0,
             hold_steps: 0,
+            close_count: 0,
             is_holding: false,
             is_open: false,
         }
@@ -70,12 +82,27 @@ impl AckHold {
             return;
         }
         let late_steps = self.late_steps(now_ns);
-        let is_late = late_steps > self.hold_steps.into();
-        if is_late && late_steps <= HOLD_MOST_STEPS.into() {
+        if late_steps <= self.hold_steps.into() {
+            self.close_count = 0;
+        } else if self.is_chased(late_steps) {
+            self.forget();
+        } else if late_steps <= HOLD_MOST_STEPS.into() {
             let growth_steps = (self.hold_steps / GROWTH_PART).max(1);
             self.hold_steps = self.hold_steps.saturating_add(growth_steps);
             self.hold_steps = self.hold_steps.min(HOLD_MOST_STEPS);
         }
+    }
+
+    /// Whether our messages come after the acknowledgement however long it waits; one comes so
+    /// late now.
+    fn is_chased(&mut self, late_steps: u32) -> bool {
+        let close_steps = self.hold_steps + self.hold_steps / CLOSE_PART;
+        let is_close = late_steps <= close_steps.into();
+        self.close_count = match is_close {
+            true => self.close_count + 1,
+            false => 0,
+        };
+        self.close_count == CLOSE_COUNT
     }
 
     /// A message has arrived whose acknowledgement leaves at once: when ours follows does not
@@ -97,6 +124,7 @@ impl AckHold {
     #[inline]
     pub(crate) fn forget(&mut self) {
         self.hold_steps = 0;
+        self.close_count = 0;
     }
 
     /// Nothing waits any more.
@@ -210,6 +238,25 @@ mod tests {
             hold.on_acknowledged();
         }
         assert!(waits_ns(&mut hold) > 7 * MS);
+    }
+
+    /// Our message follows what the acknowledgement brings about.
+    #[test]
+    fn a_message_that_waits_for_the_acknowledgement_is_not_waited_for() {
+        for taught_ns in [Nanos(0), Nanos(MS), Nanos(8 * MS)] {
+            let mut hold = AckHold::new();
+            exchange(&mut hold, 100, taught_ns);
+            for turn in 0..200 {
+                let now_ns = Instant((1 << 40) + turn * 100 * MS);
+                let waits_ns = hold.begin(now_ns, USUAL_NS);
+                // What follows so late is close from four times as long on; then the time grows
+                // twice.
+                let is_learned = turn < u64::from(CLOSE_COUNT);
+                assert!(is_learned || waits_ns.0 < 8 * USUAL_NS.0, "{turn}");
+                hold.on_acknowledged();
+                hold.on_message(now_ns + waits_ns + USUAL_NS);
+            }
+        }
     }
 
     #[test]

@@ -103,3 +103,34 @@ fn a_message_keeps_to_one_path_once_a_part_of_it_was_quick_there() {
     }
     assert_eq!(paths_of(&mut world, 8, 60_000), 1);
 }
+
+/// Nobody but this law can wait so: a machine is told of programs that wait, and asks (clause 7.5).
+/// Without that, each kept the other waiting longer, since its next message came later each time.
+#[test]
+fn two_that_wait_for_each_others_acknowledgements_do_not_learn_to_hold_them_back() {
+    for (length, taught) in [(100, false), (8_000, false), (100, true), (8_000, true)] {
+        let mut world = World::new(2, 8);
+        let mut tokens = 0..;
+        let mut post = |world: &mut World, from: usize| {
+            let token = tokens.next().expect("it has no end");
+            world.post(from, 1 - from, token, length);
+        };
+        for _ in 0..if taught { 60 } else { 0 } {
+            post(&mut world, 0);
+            world.run_for(3 * MS);
+            post(&mut world, 1);
+            world.run_for(500 * US);
+        }
+        let took: Vec<u64> = (0..60)
+            .map(|_| {
+                post(&mut world, 0);
+                post(&mut world, 1);
+                world.run_until_quiet(100 * MS)
+            })
+            .collect();
+        assert_eq!(taught, took.iter().any(|took| *took > MS), "{took:?}");
+        let longest = took[20..].iter().max().expect("there are some");
+        // Four round trips, and what they grow by.
+        assert!(*longest < 200 * US, "{length}, {taught}: {took:?}");
+    }
+}
