@@ -111,7 +111,7 @@ impl BucketFiles {
         match (Question::read(question), &self.job_store) {
             (None, _) => refusal(
                 ELSE,
-                "the question is not understood, or its key is too long",
+                "the question is not understood, or its key or a mark in it is too long",
             ),
             (_, None) => refusal(ELSE, "this mount is in no job"),
             (

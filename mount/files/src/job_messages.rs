@@ -11,7 +11,10 @@ use crate::attribute_object::Time;
 use crate::names;
 
 /// Specified (2.4).
-pub const VERSION: u8 = 6;
+pub const VERSION: u8 = 7;
+/// Chosen (2.4): the longest token of a page, and the longest entity tag. A header of HTTP is no
+/// longer with most servers, and tokens of stores are made of a key of 1,024 bytes at most.
+const MARK_BYTES: usize = 8 << 10;
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +72,14 @@ impl From<Wanted> for ListRequest {
     }
 }
 
+impl Wanted {
+    /// Whether a question may name it.
+    pub fn fits(&self) -> bool {
+        let is_short = |mark: &Option<String>, most| mark.as_ref().map_or(0, String::len) <= most;
+        is_short(&self.token, MARK_BYTES) && is_short(&self.start_after, names::KEY_BYTES)
+    }
+}
+
 impl Question {
     /// As bytes.
     pub fn write(&self) -> Bytes {
@@ -117,7 +128,7 @@ impl Question {
         }
         match from.try_get_u8().ok()? {
             1 => {
-                let (key, etag) = (key(from)?, ETag::new(&text(from)?));
+                let (key, etag) = (key(from)?, ETag::new(&mark(from)?));
                 let mut number = || from.try_get_u64_le().ok();
                 let (size_bytes, start, end) = (number()?, number()?, number()?);
                 let (from, to) = (number()?, number()?);
@@ -137,8 +148,8 @@ impl Question {
                     prefix: key(from)?,
                     by_folder: from.try_get_u8().ok()? != 0,
                     limit: from.try_get_u16_le().ok()?.clamp(1, 1000),
-                    token: option(from)?,
-                    start_after: option(from)?,
+                    token: option(from, mark)?,
+                    start_after: option(from, key)?,
                 },
             )),
             _ => None,
@@ -168,6 +179,11 @@ pub fn key(from: &mut Bytes) -> Option<String> {
     text(from).filter(|key| names::check_key(key).is_ok())
 }
 
+/// A token or an entity tag.
+fn mark(from: &mut Bytes) -> Option<String> {
+    text(from).filter(|mark| mark.len() <= MARK_BYTES)
+}
+
 fn put_option(to: &mut BytesMut, text: Option<&str>) {
     to.put_u8(u8::from(text.is_some()));
     if let Some(text) = text {
@@ -175,10 +191,10 @@ fn put_option(to: &mut BytesMut, text: Option<&str>) {
     }
 }
 
-fn option(from: &mut Bytes) -> Option<Option<String>> {
+fn option(from: &mut Bytes, read: fn(&mut Bytes) -> Option<String>) -> Option<Option<String>> {
     match from.try_get_u8().ok()? {
         0 => Some(None),
-        _ => text(from).map(Some),
+        _ => read(from).map(Some),
     }
 }
 
@@ -193,7 +209,7 @@ pub fn put_object(to: &mut BytesMut, info: &ObjectInfo) {
 /// From bytes.
 pub fn object(from: &mut Bytes) -> Option<ObjectInfo> {
     let size_bytes = from.try_get_u64_le().ok()?;
-    let etag = ETag::new(&text(from)?);
+    let etag = ETag::new(&mark(from)?);
     let modified = from.try_get_u64_le().ok()?.to_le_bytes();
     Some(ObjectInfo {
         size_bytes,
@@ -226,7 +242,7 @@ pub fn page(from: &mut Bytes) -> Option<Page> {
     for _ in 0..from.try_get_u32_le().ok()? {
         page.folders.push(text(from)?);
     }
-    page.next = option(from)?;
+    page.next = option(from, mark)?;
     Some(page)
 }
 
@@ -280,6 +296,78 @@ mod tests {
         let read = page(&mut bytes.freeze()).unwrap();
         assert_eq!(read.objects, written.objects);
         assert_eq!((read.folders, read.next), (written.folders, written.next));
+    }
+
+    fn page_after(token: Option<usize>, start_after: Option<usize>) -> Wanted {
+        let marks = [token, start_after].map(|length| length.map(|length| "t".repeat(length)));
+        let [token, start_after] = marks;
+        Wanted {
+            prefix: String::new(),
+            by_folder: false,
+            limit: 1000,
+            token,
+            start_after,
+        }
+    }
+
+    #[test]
+    fn marks_that_are_longer_than_any_store_gives_are_refused() {
+        let marks = [
+            (Some(MARK_BYTES), None, true),
+            (Some(MARK_BYTES + 1), None, false),
+            (None, Some(names::KEY_BYTES), true),
+            (None, Some(names::KEY_BYTES + 1), false),
+        ];
+        for (token, start_after, may_be) in marks {
+            let wanted = page_after(token, start_after);
+            assert_eq!(wanted.fits(), may_be, "{token:?} {start_after:?}");
+            let question = Question::Page(Duration::ZERO, wanted);
+            let read = Question::read(question.write());
+            assert_eq!(
+                read,
+                may_be.then_some(question),
+                "{token:?} {start_after:?}"
+            );
+        }
+        for (length, may_be) in [(MARK_BYTES, true), (MARK_BYTES + 1, false)] {
+            let long = "t".repeat(length);
+            let mut bytes = BytesMut::new();
+            let found = Page {
+                next: Some(long.clone()),
+                ..Page::default()
+            };
+            put_page(&mut bytes, &found);
+            assert_eq!(
+                page(&mut bytes.freeze()).is_some(),
+                may_be,
+                "page, {length}"
+            );
+            let info = ObjectInfo {
+                size_bytes: 1,
+                etag: ETag::new(&long),
+                modified: UNIX_EPOCH,
+                is_archived: false,
+            };
+            let mut bytes = BytesMut::new();
+            put_object(&mut bytes, &info);
+            assert_eq!(
+                object(&mut bytes.freeze()).is_some(),
+                may_be,
+                "object, {length}"
+            );
+            let bytes = Question::Bytes {
+                key: "k".to_owned(),
+                etag: info.etag,
+                size_bytes: 1,
+                range: Range::new(0, 1),
+                whole: Range::new(0, 1),
+            };
+            assert_eq!(
+                Question::read(bytes.write()).is_some(),
+                may_be,
+                "bytes, {length}"
+            );
+        }
     }
 
     proptest! {

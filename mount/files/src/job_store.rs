@@ -277,6 +277,9 @@ impl Objects for JobStore {
             return self.store.list(request).await;
         }
         let wanted = Wanted::from(request);
+        if !wanted.fits() {
+            return self.store.list(request).await;
+        }
         let question = |age| Question::Page(age, wanted.clone());
         let subject = [b"L", &*question(self.ttl).write()].concat();
         let age = self.oldest();

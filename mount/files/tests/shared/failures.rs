@@ -113,7 +113,7 @@ fn node_that_asks_in_the_name_of_another_is_refused() {
     // docs/job-cache.md, 5.1 and 5.4: opens for writing, and makes the file.
     let ask = |node: u64| {
         let key = format!("p/{name}");
-        let mut question = vec![6, 6, 0, 1 | 8];
+        let mut question = vec![7, 6, 0, 1 | 8];
         question.extend(node.to_le_bytes());
         question.extend((key.len() as u32).to_le_bytes());
         question.extend(key.as_bytes());
@@ -127,7 +127,7 @@ fn node_that_asks_in_the_name_of_another_is_refused() {
     assert_eq!(opened[0], 0, "the result follows");
     // What node 0 opened, node 2 cannot write, even if it knows its numbers.
     let write = |node: usize| {
-        let question = [&[6, 7], &opened[1..17], &[0; 16], b"data"].concat();
+        let question = [&[7, 7], &opened[1..17], &[0; 16], b"data"].concat();
         let answer = answers::answer(world.node(1).shared, node, question.into());
         world.runtime.block_on(answer).concat()
     };
@@ -173,14 +173,14 @@ fn key_that_is_longer_than_a_store_takes_is_refused() {
         let part = "x".repeat(200);
         let path = vec![&*part; length.div_ceil(201)].join("/");
         let key = format!("p/{path}")[..length].to_owned();
-        let mut question = vec![6, 6, what, 0];
+        let mut question = vec![7, 6, what, 0];
         question.extend(0_u64.to_le_bytes());
         question.extend((key.len() as u32).to_le_bytes());
         question.extend(key.as_bytes());
         let answered = answers::answer(world.node(1).shared, 0, question.into());
         world.runtime.block_on(answered).concat()
     };
-    for what in [0, 1, 2, 3, 4] {
+    for what in [0, 1, 2, 3, 4, 6] {
         let answer = ask(what, 1025);
         let text = String::from_utf8_lossy(&answer);
         assert_eq!(answer[..2], [4, 9], "{what}: {text}");
