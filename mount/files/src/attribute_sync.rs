@@ -54,6 +54,16 @@ async fn load(core: &Core, folder: u64, ttl: Duration) -> Result<(), Fault> {
     Err(Fault::because(Reason::Broken, text))
 }
 
+/// Asks the store what the attributes in a folder are now.
+///
+/// # Errors
+/// What the store said.
+pub async fn refresh(core: &Core, folder: u64) -> Result<(), Fault> {
+    let _turn = core.attribute_turns.take(folder).await;
+    look(core, folder).await?;
+    load(core, folder, core.settings.ttl).await
+}
+
 fn need(core: &Core, folder: u64, ttl: Duration) -> Need {
     let mut nodes = core.nodes();
     let Some(folder) = nodes.folder(folder) else {

@@ -134,6 +134,33 @@ impl Job {
         answer
     }
 
+    /// The answers of all other nodes that live. Who does not answer counts as dead for a while,
+    /// unless it may not have begun yet.
+    pub async fn ask_all(self: &Arc<Self>, question: Bytes) -> Vec<Bytes> {
+        let own = self.own();
+        let nodes = (0..self.node_count()).filter(|node| *node != own);
+        let living = nodes.filter(|node| !self.owners.is_dead(*node));
+        let asked: Vec<_> = living
+            .map(|node| {
+                let (job, question) = (Arc::clone(self), question.clone());
+                tokio::spawn(async move {
+                    let answer = job.neighbours.ask(node, question).await;
+                    match &answer {
+                        Ok(_) => job.owners.note_answer(node),
+                        Err(_) if job.owners.may_begin_yet(node) => {}
+                        Err(unreached) => job.note_silent(node, unreached),
+                    }
+                    answer.ok()
+                })
+            })
+            .collect();
+        let mut answers = Vec::new();
+        for answer in asked {
+            answers.extend(answer.await.ok().flatten());
+        }
+        answers
+    }
+
     fn note_silent(&self, node: usize, unreached: &Unreached) {
         if self.owners.is_silent(node) {
             (self.tell)(&format!(

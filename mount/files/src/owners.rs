@@ -62,6 +62,11 @@ impl Owners {
         owner.filter(|owner| *owner != self.own)
     }
 
+    /// Whether a node counts as dead now.
+    pub fn is_dead(&self, node: usize) -> bool {
+        self.known()[node].is_dead(Instant::now())
+    }
+
     /// A node answered.
     pub fn note_answer(&self, node: usize) {
         self.known()[node].has_answered = true;

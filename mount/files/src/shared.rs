@@ -11,9 +11,11 @@
 //! - [`remote_file`]: one open file that another node has.
 //! - [`owned_files`]: the files that this node has for all.
 //! - [`answers`]: what other nodes ask of this one.
+//! - [`folder_moves`]: what is asked of all nodes before one renames a folder.
 //! - [`messages`]: the questions and answers as bytes.
 
 pub mod answers;
+mod folder_moves;
 pub(crate) mod messages;
 mod others;
 pub mod owned_files;

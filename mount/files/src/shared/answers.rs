@@ -18,6 +18,7 @@ use crate::job::{ELSE, Job, refusal};
 use crate::mode::Mode;
 use crate::names::{self, Listed};
 use crate::nodes::{self, ROOT};
+use crate::shared::folder_moves;
 use crate::shared::messages::{self, Ask, ByName, Call, FOLLOWS, FileAt, NOT_YET, Seen};
 use crate::shared::owned_files::OwnedFile;
 use crate::shared::shared_files::SharedFiles;
@@ -214,6 +215,10 @@ async fn by_name(
                 store.new_names.note(key);
             }
             Ok(Bytes::new())
+        }
+        ByName::Moves => {
+            let path = key.strip_prefix(&*shared.core().settings.prefix);
+            folder_moves::write_before(shared.core(), path.unwrap_or(key)).await
         }
         ByName::Changes => {
             let parent = parent(shared, folders)?;

@@ -78,6 +78,8 @@ pub enum ByName {
     Made,
     /// If somebody writes it, its content has this time until the next write.
     SetTime(Time),
+    /// It is a folder that is about to be renamed: write what was set in it.
+    Moves,
 }
 
 /// What is asked of an open file.
@@ -179,7 +181,7 @@ impl Ask {
             Self::Name { what, .. } => what,
             _ => return false,
         };
-        matches!(what, ByName::Look | ByName::Made)
+        matches!(what, ByName::Look | ByName::Made | ByName::Moves)
     }
 
     /// As bytes.
@@ -195,6 +197,7 @@ impl Ask {
                     ByName::Changes => (3, 0),
                     ByName::Made => (4, 0),
                     ByName::SetTime(_) => (5, 0),
+                    ByName::Moves => (6, 0),
                 };
                 to.put_slice(&[NAME, number, flags]);
                 to.put_u64_le(*node);
@@ -300,6 +303,7 @@ fn by_name(from: &mut Bytes) -> Option<Ask> {
             let what = ByName::SetTime(time(from)?);
             return Some(Ask::Name { node, what, key });
         }
+        6 => ByName::Moves,
         _ => return None,
     };
     let key = text(from)?;

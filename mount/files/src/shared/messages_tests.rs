@@ -30,6 +30,7 @@ fn questions() -> Vec<Ask> {
         ByName::Changes,
         ByName::Made,
         ByName::SetTime(Time::from_bytes([255; 8])),
+        ByName::Moves,
     ];
     let names = names.map(|what| Ask::Name {
         node: 3,
@@ -100,7 +101,7 @@ proptest! {
     #[test]
     fn bytes_of_any_kind_are_read_or_refused(
         noise in prop::collection::vec(any::<u8>(), 0..200),
-        which in 0..17usize,
+        which in 0..18usize,
         cut in 0..100usize,
     ) {
         let question = questions()[which].write();

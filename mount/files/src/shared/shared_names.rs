@@ -13,6 +13,7 @@ use crate::names::{self, Listed};
 use crate::nodes;
 use crate::open_names;
 use crate::search;
+use crate::shared::folder_moves;
 use crate::shared::messages::{self, ByName, Call, Seen};
 use crate::shared::others::{Found, key};
 use crate::shared::shared_files::SharedFiles;
@@ -204,6 +205,9 @@ pub async fn rename(
     new: Name<'_>,
     may_replace: bool,
 ) -> Result<(), Fault> {
+    if let Some(names) = &shared.files.job_store {
+        folder_moves::prepare(shared, names, old).await?;
+    }
     if shared.others.job.is_some() {
         rename_together(shared, old, new, may_replace).await?;
     } else {

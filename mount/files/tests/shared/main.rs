@@ -3,6 +3,7 @@
 //! which ask each other without a network.
 
 mod failures;
+mod moved_folders;
 mod names;
 mod times;
 mod writing;
