@@ -220,15 +220,7 @@ impl Content {
     /// # Errors
     /// `NoSpace` where they were let go; what the system said.
     pub fn read_staged(&mut self, range: Range, at: u64, into: &mut [u8]) -> Result<(), Fault> {
-        if !self.places.has(range) {
-            let text = "these bytes were sent and dropped from the stage, because the file is \
-                        larger than --stage-limit; close the file to read them";
-            return Err(Fault::because(Reason::NoSpace, text));
-        }
-        match &mut self.log {
-            Some(log) => log.read(at, into),
-            None => Err(Reason::Broken.into()),
-        }
+        log_with(self, range)?.read(at, into)
     }
 
     /// All bytes of a range, from wherever they are.
@@ -240,17 +232,18 @@ impl Content {
             return Ok(bytes);
         }
         let mut whole = ways.buffers.take(range.byte_count() as usize);
-        whole.resize(range.byte_count() as usize, 0);
         for stretch in self.places.stretches(range) {
-            let from = (stretch.range.start - range.start) as usize;
-            let into = &mut whole[from..from + stretch.range.byte_count() as usize];
+            let length = stretch.range.byte_count();
             match &stretch.source {
-                None => {}
-                Some(Source::Staged(at)) => self.read_staged(stretch.range, *at, into)?,
+                None => whole.resize(whole.len() + length as usize, 0),
+                Some(Source::Staged(at)) => {
+                    let log = log_with(self, stretch.range)?;
+                    log.read_behind(Range::new(*at, at + length), &mut whole)?;
+                }
                 Some(Source::Object(version, at)) => {
-                    let there = Range::new(*at, at + stretch.range.byte_count());
+                    let there = Range::new(*at, at + length);
                     let bytes = ways.store.get(&version.key, there, &version.etag).await?;
-                    into.copy_from_slice(&bytes);
+                    whole.extend_from_slice(&bytes);
                 }
             }
         }
@@ -352,6 +345,16 @@ impl Content {
         self.log = Some(new);
         Ok(())
     }
+}
+
+/// The log, if all bytes of a range are here.
+fn log_with(content: &mut Content, range: Range) -> Result<&mut Log, Fault> {
+    if !content.places.has(range) {
+        let text = "these bytes were sent and dropped from the stage, because the file is larger \
+                    than --stage-limit; close the file to read them";
+        return Err(Fault::because(Reason::NoSpace, text));
+    }
+    content.log.as_mut().ok_or_else(|| Reason::Broken.into())
 }
 
 /// Nothing that lies here is of use any more: all of it is this object.

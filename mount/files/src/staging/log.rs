@@ -4,7 +4,7 @@
 //! a new log. docs/mount-stage.md specifies both.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -174,6 +174,22 @@ impl Log {
         let path = self.path("data");
         let read = self.open(false)?.data.read_exact_at(into, at);
         read.map_err(|error| refused(&error, &path))
+    }
+
+    /// Reads data behind what `into` has, which need not be filled with zeros first.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn read_behind(&mut self, place: Range, into: &mut Vec<u8>) -> Result<(), Fault> {
+        let path = self.path("data");
+        let mut data = &self.open(false)?.data;
+        let read = data.seek(SeekFrom::Start(place.start));
+        let read = read.and_then(|_| data.take(place.byte_count()).read_to_end(into));
+        match read {
+            Ok(read) if read as u64 == place.byte_count() => Ok(()),
+            Ok(_) => Err(refused(&io::ErrorKind::UnexpectedEof.into(), &path)),
+            Err(error) => Err(refused(&error, &path)),
+        }
     }
 
     /// Lets data go that nobody needs here any more.
