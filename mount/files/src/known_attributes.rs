@@ -114,7 +114,11 @@ impl KnownAttributes {
             attribute.modified = None;
         }
         if let Some(change) = self.changed.get_mut(name) {
-            change.base.modified = None;
+            // What the store has of the name that was there before one made here goes; what the
+            // other mount writes differs from that, and stays.
+            if !change.how.is_whole {
+                change.base.modified = None;
+            }
             change.how.sets_time = false;
         }
     }
@@ -261,5 +265,45 @@ impl KnownAttributes {
             let special = one.special.clone()?;
             Some((name.clone(), Listed::Special(special)))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::attribute_object::{Modified, Time};
+
+    fn with_time(seconds: u64, etag: &str) -> Attribute {
+        Attribute {
+            modified: Some(Modified {
+                at: Time::of(UNIX_EPOCH + Duration::from_secs(seconds)),
+                etag: etag.to_owned(),
+            }),
+            ..Attribute::default()
+        }
+    }
+
+    /// As tar does over a file that was unpacked before; its owner is another mount.
+    #[test]
+    fn time_of_a_file_that_was_unlinked_is_none_of_the_one_made_in_its_place() {
+        let stored = |attribute: &Attribute| Some([("f".to_owned(), attribute.clone())].into());
+        let (old, new) = (with_time(1, "a"), with_time(2, "b"));
+        let mut known = KnownAttributes::default();
+        known.loaded(&ETag::new("1"), stored(&old));
+        known.remove("f");
+        known.set_new("f", Attribute::default(), true);
+        known.leave_time_to_other("f");
+        let with_mode = Attribute {
+            mode: Some(0o640),
+            ..Attribute::default()
+        };
+        known.set("f", Some(with_mode.clone()));
+        known.loaded(&ETag::new("2"), stored(&old));
+        assert_eq!(known.get("f"), Some(&with_mode));
+        known.loaded(&ETag::new("3"), stored(&new));
+        let both = known.get("f").map(|one| (one.mode, one.modified.clone()));
+        assert_eq!(both, Some((Some(0o640), new.modified)));
     }
 }
