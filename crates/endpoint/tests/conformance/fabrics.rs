@@ -12,13 +12,15 @@ use crate::pair::Fabric;
 /// Defines a fabric within this process.
 macro_rules! in_process {
     ($(#[$about:meta])* $name:ident, $conditions:expr) => {
+        in_process!($(#[$about])* $name, $conditions, needs_sender: false);
+    };
+    ($(#[$about:meta])* $name:ident, $conditions:expr, needs_sender: $needs_sender:expr) => {
         $(#[$about])*
         pub struct $name(SocketAddr);
 
         impl Fabric for $name {
             type Local = InProcess;
-            // Where there is room for little.
-            const NEEDS_SENDER: bool = true;
+            const NEEDS_SENDER: bool = $needs_sender;
 
             fn open() -> Self {
                 Self(SocketAddr::new(Network::open($conditions), 0))
@@ -51,7 +53,8 @@ in_process!(
 in_process!(
     /// There is room for little, so senders are often told to come again.
     LittleRoom,
-    Conditions { eager_limit_bytes: 64, room_count: 2, trickle_seed: None }
+    Conditions { eager_limit_bytes: 64, room_count: 2, trickle_seed: None },
+    needs_sender: true
 );
 
 /// Defines a fabric of shared memory, both endpoints in this process.
