@@ -96,10 +96,10 @@ pub trait Owner {
     /// A pending send is complete, or failed.
     fn on_sent(&mut self, token: SendToken, outcome: Result<(), TransferError>);
 
-    /// The whole payload of an offer that was not accepted yet is here, and its sender ends. The
-    /// owner keeps a copy; it neither accepts nor discards this offer any more. Called before
-    /// [`Self::on_remote_lost`]: what was reported as sent gets to its receive, though that is
-    /// posted later. By default the offer is lost with its sender. Slow path.
+    /// The whole payload of an offer that was not accepted yet is here, and its sender is about to
+    /// be lost: [`Self::on_remote_lost`] follows. The owner keeps a copy; it neither accepts nor
+    /// discards this offer any more. So what was reported as sent gets to its receive, though that
+    /// is posted later. By default the offer is lost with its sender. Slow path.
     #[cold]
     fn on_arrived(&mut self, _: RemoteId, _: OfferId, _payload: BytesView<'_>) {}
 

@@ -4,8 +4,7 @@
 //! A send is complete for its sender once it is copied, and its program may end then. A remote that
 //! computes takes nothing meanwhile. So the endpoint waits as long as such a remote lives, and says
 //! so after a while. A remote in the same process is another case: the thread that closes may be
-//! the one that would have to make progress there. Pure; asked by
-//! closing.rs.
+//! the one that would have to make progress there. Asked by closing.rs.
 
 use std::time::{Duration, Instant};
 
