@@ -127,10 +127,7 @@ impl Job {
     /// It is gone, or silent; others own its subjects for a while then.
     pub async fn ask_node(&self, node: usize, question: Bytes) -> Result<Bytes, Unreached> {
         let answer = self.neighbours.ask(node, question).await;
-        match &answer {
-            Ok(_) => self.owners.note_answer(node),
-            Err(unreached) => self.note_silent(node, unreached),
-        }
+        self.note(node, &answer);
         answer
     }
 
@@ -145,10 +142,8 @@ impl Job {
                 let (job, question) = (Arc::clone(self), question.clone());
                 tokio::spawn(async move {
                     let answer = job.neighbours.ask(node, question).await;
-                    match &answer {
-                        Ok(_) => job.owners.note_answer(node),
-                        Err(_) if job.owners.may_begin_yet(node) => {}
-                        Err(unreached) => job.note_silent(node, unreached),
+                    if answer.is_ok() || !job.owners.may_begin_yet(node) {
+                        job.note(node, &answer);
                     }
                     answer.ok()
                 })
@@ -159,6 +154,13 @@ impl Job {
             answers.extend(answer.await.ok().flatten());
         }
         answers
+    }
+
+    fn note(&self, node: usize, answer: &Result<Bytes, Unreached>) {
+        match answer {
+            Ok(_) => self.owners.note_answer(node),
+            Err(unreached) => self.note_silent(node, unreached),
+        }
     }
 
     fn note_silent(&self, node: usize, unreached: &Unreached) {

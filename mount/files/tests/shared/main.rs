@@ -2,6 +2,7 @@
 //! Laws of files that several nodes of a job write at once: three mounts over one store in memory,
 //! which ask each other without a network.
 
+mod anew;
 mod failures;
 mod moved_folders;
 mod names;

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Attributes that one node of a job set a moment ago, in a folder that another node renames.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use weft_files::shared::{shared_names, shared_times};
-use weft_files::{
-    Attributes, BucketFiles, Change, Fault, Given, Making, Name, Publish, Reason, Settings, Writes,
-};
+use weft_files::{Change, Fault, Given, Making, Name, Reason};
 use weft_store::Failure;
 use weft_store::memory::Operation;
 
+use crate::anew::{LATER, see_anew, time};
 use crate::{Node, ROOT, WRITE, World};
-
-/// For what one node writes behind its programs, and another one's time to live.
-const LATER: Duration = Duration::from_millis(2500);
-
-fn time(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::new(seconds, 123_456_789)
-}
 
 /// Times that programs set are those of one entity tag: copies keep it here, as in S3.
 fn world(is_shared: bool) -> World {
@@ -67,28 +58,6 @@ fn rename(node: Node<'_>, old: &str, new: &str) -> Result<(), Fault> {
     let [old, new] = [old, new].map(|name| Name { parent: ROOT, name });
     let renamed = shared_names::rename(node.shared, old, new, true);
     node.runtime.block_on(renamed)
-}
-
-/// What a mount shows of a path that begins now.
-fn see_anew(world: &World, path: &[&str]) -> Attributes {
-    let settings = Settings {
-        prefix: "p/".to_owned(),
-        ttl: Duration::ZERO,
-        cache_bytes: 64 << 20,
-        writes: Writes::temporary(Publish::Close).unwrap(),
-    };
-    let (over, handle) = (
-        Arc::clone(&world.store) as _,
-        world.runtime.handle().clone(),
-    );
-    let files = BucketFiles::new(over, handle, settings, |_| {});
-    let find = |parent, name: &&str| {
-        let found = world.runtime.block_on(files.lookup(parent, name));
-        found.expect("it is there").attributes.ino
-    };
-    let ino = path.iter().fold(ROOT, find);
-    let seen = world.runtime.block_on(files.attributes(ino));
-    seen.unwrap().attributes
 }
 
 #[test]

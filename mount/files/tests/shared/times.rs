@@ -2,20 +2,13 @@
 //! Times that programs set while other nodes have the file: tar, rsync and cp -p set them before
 //! they close it.
 
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use weft_files::shared::{shared_names, shared_times};
 use weft_files::{Attributes, Change, Given};
 
+use super::anew::{LATER, see_anew, time};
 use super::*;
-
-/// For what one node writes behind its programs, and another one's time to live.
-const LATER: Duration = Duration::from_millis(2500);
-
-fn time(seconds: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::new(seconds, 123_456_789)
-}
 
 fn change(node: Node<'_>, name: &str, change: &Change) {
     let ino = node.ino(name).unwrap();
@@ -56,23 +49,6 @@ fn see_by_all(world: &World, name: &str) -> [SystemTime; NODES] {
     std::array::from_fn(|node| see(world.node(node), name).modified)
 }
 
-/// What a mount shows that begins now.
-fn see_anew(world: &World, name: &str) -> Attributes {
-    let settings = Settings {
-        prefix: "p/".to_owned(),
-        ttl: Duration::ZERO,
-        cache_bytes: 64 << 20,
-        writes: Writes::temporary(Publish::Close).unwrap(),
-    };
-    let (over, handle) = (
-        Arc::clone(&world.store) as _,
-        world.runtime.handle().clone(),
-    );
-    let files = BucketFiles::new(over, handle, settings, |_| {});
-    let found = world.runtime.block_on(files.lookup(ROOT, name));
-    found.unwrap().attributes
-}
-
 /// As tar does: a file is made anew, written, and gets time and mode before it is closed.
 fn unpack(node: Node<'_>, name: &str, seconds: u64) {
     let handle = node.create(name).unwrap();
@@ -103,7 +79,7 @@ fn time_that_is_set_before_close_is_kept_whoever_has_the_file() {
                 [time(seconds); NODES],
                 "{name}, {round}"
             );
-            let seen = see_anew(&world, name);
+            let seen = see_anew(&world, &[name]);
             assert_eq!(
                 seen.modified,
                 time(seconds),
@@ -148,7 +124,7 @@ fn later_write_of_any_node_counts_more_than_a_time_that_was_set() {
         }
         assert_eq!(see(world.node(2), &name).modified, time(1_600_000_000));
         std::thread::sleep(LATER);
-        assert_eq!(see_anew(&world, &name).modified, time(1_600_000_000));
+        assert_eq!(see_anew(&world, &[&name]).modified, time(1_600_000_000));
         // The same bytes again are the same object, and yet have another time.
         let handle = world.node(1).open(&name, WRITE).unwrap();
         world.node(1).write(handle, 0, b"first").unwrap();
@@ -156,7 +132,7 @@ fn later_write_of_any_node_counts_more_than_a_time_that_was_set() {
         assert!(see(world.node(1), &name).modified >= began);
         std::thread::sleep(LATER);
         assert_ne!(
-            see_anew(&world, &name).modified,
+            see_anew(&world, &[&name]).modified,
             time(1_600_000_000),
             "of {owner}"
         );
@@ -190,7 +166,7 @@ fn time_that_was_set_before_close_goes_with_the_file_to_its_new_name() {
     }
     std::thread::sleep(LATER);
     for name in names {
-        let seen = see_anew(&world, &name);
+        let seen = see_anew(&world, &[&name]);
         assert_eq!(
             (seen.modified, seen.mode),
             (time(1_200_000_000), Some(0o640)),
@@ -211,13 +187,13 @@ fn time_that_a_third_node_sets_by_name_is_the_drafts() {
         assert_eq!(see_by_all(&world, &name), [time(1_300_000_000); NODES]);
         world.node(0).close(handle).unwrap();
         std::thread::sleep(LATER);
-        assert_eq!(see_anew(&world, &name).modified, time(1_300_000_000));
+        assert_eq!(see_anew(&world, &[&name]).modified, time(1_300_000_000));
         // Nobody writes it any more.
         set_time(world.node(2), &name, 1_400_000_000);
         assert_eq!(see(world.node(2), &name).modified, time(1_400_000_000));
         std::thread::sleep(LATER);
         assert_eq!(see_by_all(&world, &name), [time(1_400_000_000); NODES]);
-        assert_eq!(see_anew(&world, &name).modified, time(1_400_000_000));
+        assert_eq!(see_anew(&world, &[&name]).modified, time(1_400_000_000));
     }
 }
 
@@ -241,7 +217,7 @@ fn time_that_is_set_again_for_the_same_bytes_stays() {
         let all = see_by_all(&world, name);
         assert_eq!(all, [time(1_700_000_000); NODES], "{name}");
         assert_eq!(
-            see_anew(&world, name).modified,
+            see_anew(&world, &[name]).modified,
             time(1_700_000_000),
             "{name}"
         );
