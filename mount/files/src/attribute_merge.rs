@@ -21,7 +21,12 @@ pub fn merged(base: &Attribute, here: Attribute, there: &Attribute, how: &How) -
     let is_whole = how.is_whole;
     // A time holds for one content. That none holds any more for one mount says nothing of the
     // content for which the other one set it; of two that were set the later one holds.
-    let is_set_there = there.modified.is_some() && there.modified != base.modified;
+    // A file that was made anew here may get the old one's content and time again, from the mount
+    // that has it: as with an archive that is unpacked twice. Only when that was tells them apart.
+    let is_made_here = is_whole && here.modified.is_none();
+    let is_another =
+        there.modified != base.modified || (is_made_here && there.changed != base.changed);
+    let is_set_there = there.modified.is_some() && is_another;
     let is_later = here.modified.is_none() || there.changed > here.changed;
     let is_as_before = here.modified == base.modified && !how.sets_time;
     let keeps_modified = is_as_before || (is_set_there && is_later);
@@ -130,6 +135,21 @@ mod tests {
             assert_eq!(both.modified, there.modified);
             assert_eq!(merged(&base, here.clone(), &base, &how).modified, None);
         }
+    }
+
+    #[test]
+    fn time_set_elsewhere_for_a_file_made_anew_here_stays_if_it_is_the_old_one_s() {
+        let stored = |changed| Attribute {
+            modified: time(1, "as before"),
+            changed: Some(Time::of(UNIX_EPOCH + Duration::from_secs(changed))),
+            ..Attribute::default()
+        };
+        let (base, here) = (stored(5), Attribute::default());
+        // The mount that has the new file set its time before this one wrote what it is to say.
+        let both = merged(&base, here.clone(), &stored(6), &WHOLE);
+        assert_eq!(both.modified, base.modified);
+        // It did not yet: this is the time of the old one.
+        assert_eq!(merged(&base, here, &base, &WHOLE).modified, None);
     }
 
     #[test]
