@@ -69,10 +69,8 @@ fn need(core: &Core, folder: u64, ttl: Duration) -> Need {
     let Some(folder) = nodes.folder(folder) else {
         return Need::Nothing;
     };
-    let seen_at = folder.attributes.seen_at();
-    let is_listed = seen_at.is_some_and(|at| folder.is_believed(at, Duration::ZERO));
-    let ttl = if is_listed { Duration::MAX } else { ttl };
-    folder.attributes.need(ttl)
+    let is_young = |at: Instant| at.elapsed() <= ttl || folder.is_believed(at, Duration::ZERO);
+    folder.attributes.need(is_young)
 }
 
 fn object_key(core: &Core, folder: u64) -> Result<String, Fault> {

@@ -12,10 +12,12 @@ use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo};
 use crate::attribute_sync;
 use crate::attributes::Entry;
 use crate::core::Core;
-use crate::facts::Folder;
+use crate::facts::{Fact, Folder};
 use crate::fault::{Fault, Reason};
 use crate::names::{self, ATTRIBUTES, Listed};
 use crate::object_copies::{Source, copy_object, delete_same};
+use crate::renames::Renamed;
+use crate::renames::copies::OtherTag;
 use crate::renames::moving::Outcome;
 use crate::search;
 
@@ -201,6 +203,36 @@ impl Changes {
         self.gone(old);
     }
 
+    /// Files in a folder that was renamed have other entity tags, and the same content.
+    fn retag(&self, folder: Name<'_>, tags: &[OtherTag]) {
+        let mut nodes = self.core.nodes();
+        let top = nodes.find(folder.parent, folder.name);
+        for tag in tags {
+            let (path, name) = tag.place();
+            let names = path.split_terminator('/');
+            let Some(ino) = names.fold(top, |ino, name| nodes.find(ino?, name)) else {
+                continue;
+            };
+            let file = nodes.find(ino, name).and_then(|file| nodes.file(file));
+            let info = file.map(|file| {
+                file.retag(&tag.before, &tag.after);
+                file.info.clone()
+            });
+            let Some(known) = nodes.folder(ino) else {
+                continue;
+            };
+            match info.map(Listed::File) {
+                Some(listed) => {
+                    let (at, listed) = (Instant::now(), Some(listed));
+                    known.learn(name, Fact { at, listed });
+                }
+                None => known.forget(name),
+            }
+            // The rename wrote what it says of times.
+            known.attributes.unsee();
+        }
+    }
+
     /// What is known of a name may not be so any more.
     fn forget(&self, name: Name<'_>) {
         if let Some(folder) = self.core.nodes().folder(name.parent) {
@@ -230,7 +262,7 @@ impl Changes {
         }
         let at = Instant::now();
         let mut is_whole = true;
-        let mut moving = None;
+        let (mut moving, mut other_tags) = (None, Vec::new());
         let moved = match listed {
             Listed::File(info) => {
                 let when = if may_replace {
@@ -261,13 +293,14 @@ impl Changes {
                     moving = Some(self.core.moving.begin(ino));
                     attribute_sync::write_below(&self.core, ino).await?;
                 }
-                is_whole = self.rename_folder(old, &from, new, &to).await?;
+                (is_whole, other_tags) = self.rename_folder(old, &from, new, &to).await?;
                 Listed::Folder
             }
         };
         self.core
             .nodes()
             .rename((old.parent, old.name), (new.parent, new.name), &moved);
+        self.retag(new, &other_tags);
         drop(moving);
         if is_whole {
             self.gone(old);
@@ -280,24 +313,27 @@ impl Changes {
         Ok(is_whole)
     }
 
-    /// Moves a folder's objects from one key to another; whether all of them.
+    /// Moves a folder's objects from one key to another; whether all of them, and what has
+    /// another entity tag now.
     async fn rename_folder(
         &self,
         old: Name<'_>,
         from: &str,
         new: Name<'_>,
         to: &str,
-    ) -> Result<bool, Fault> {
+    ) -> Result<(bool, Vec<OtherTag>), Fault> {
         let below = |key: &str| format!("{}/", &key[self.core.settings.prefix.len()..]);
-        let outcome = self.core.renames.run(&below(from), &below(to)).await;
-        if !matches!(outcome, Ok(Outcome::Whole)) {
+        let renamed = self.core.renames.run(&below(from), &below(to)).await;
+        let is_whole = |renamed: &Renamed| renamed.outcome == Outcome::Whole;
+        if !renamed.as_ref().is_ok_and(is_whole) {
             // Some of its files may have both names for a while.
             self.forget(old);
             self.forget(new);
         }
-        match outcome? {
-            Outcome::Whole => Ok(true),
-            Outcome::Partly => Ok(false),
+        let renamed = renamed?;
+        match renamed.outcome {
+            Outcome::Whole => Ok((true, renamed.other_tags)),
+            Outcome::Partly => Ok((false, renamed.other_tags)),
             Outcome::Nothing => {
                 let mut nodes = self.core.nodes();
                 let has_own = |folder: &mut Folder| folder.own.contains_key(old.name);
@@ -308,7 +344,7 @@ impl Changes {
                 if let Some(folder) = nodes.folder(new.parent) {
                     folder.keep_folder(new.name);
                 }
-                Ok(true)
+                Ok((true, Vec::new()))
             }
             Outcome::Elsewhere => {
                 let text = format!("another mount goes on with the rename of `{from}`");

@@ -4,7 +4,7 @@
 //! to date.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use weft_store::{ETag, ObjectInfo};
 
@@ -188,15 +188,16 @@ impl KnownAttributes {
         }
     }
 
-    /// When the store was asked last whether there is an object.
-    pub fn seen_at(&self) -> Option<Instant> {
-        self.seen.as_ref().map(|(at, _)| *at)
+    /// What the store has must be asked anew.
+    pub fn unsee(&mut self) {
+        self.seen = None;
     }
 
-    /// What must be asked before what is known may be believed for `ttl`.
-    pub fn need(&self, ttl: Duration) -> Need {
+    /// What must be asked before what is known may be shown, where what the store said at a moment
+    /// is believed if `is_believed` says so.
+    pub fn need(&self, is_believed: impl Fn(Instant) -> bool) -> Need {
         match &self.seen {
-            Some((at, object)) if at.elapsed() <= ttl => match object {
+            Some((at, object)) if is_believed(*at) => match object {
                 Some(info) if self.object.as_ref() != Some(&info.etag) => Need::Load(info.clone()),
                 None if self.object.is_some() => Need::Look,
                 _ => Need::Nothing,
@@ -270,7 +271,7 @@ impl KnownAttributes {
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
     use crate::attribute_object::{Modified, Time};

@@ -96,6 +96,15 @@ impl File {
         self.is_draft_there = false;
     }
 
+    /// The same content has another entity tag.
+    pub fn retag(&mut self, before: &str, after: &str) {
+        if *self.info.etag.as_str() == *before {
+            let are_of_it = self.pages_of.as_ref() == Some(&self.info.etag);
+            self.info.etag = ETag::new(after);
+            self.pages_of = are_of_it.then(|| self.info.etag.clone());
+        }
+    }
+
     /// Whether the kernel's pages are of this content; from now on they are.
     pub fn take_pages(&mut self, etag: &ETag) -> bool {
         let keeps = self.is_draft || self.pages_of.as_ref() == Some(etag);

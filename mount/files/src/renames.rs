@@ -5,12 +5,14 @@
 //! [`crate::staging::recovery`] finishes what a dead mount of this host left.
 //!
 //! - [`record`]: what is to be done. [`hold`]: which mount does it. [`moving`]: does it.
-//!   [`copies`]: which copies this mount made. [`overlaps`]: which renames go first.
+//!   [`copies`]: which copies this mount made. [`kept_times`]: times that were set for contents
+//!   whose copies have other entity tags. [`overlaps`]: which renames go first.
 //!   [`side_by_side`]: requests that are under way together.
 //! - [`watch`]: finds records that other mounts left.
 
 pub mod copies;
 pub mod hold;
+mod kept_times;
 pub mod moving;
 pub mod overlaps;
 pub mod record;
@@ -27,7 +29,7 @@ use weft_store::{Condition, ObjectInfo, Store, StoreError};
 use crate::fault::{Fault, Reason, mount_ends};
 use crate::names::{self, RENAMES};
 use crate::nodes::Nodes;
-use crate::renames::copies::Copies;
+use crate::renames::copies::{Copies, OtherTag};
 use crate::renames::hold::{Hold, Holder, Times};
 use crate::renames::moving::{Found, Move, Outcome};
 use crate::renames::overlaps::{Other, overlap};
@@ -75,6 +77,15 @@ struct Left {
     work: tokio::sync::Mutex<Work>,
 }
 
+/// How a rename ended.
+#[derive(Debug)]
+pub struct Renamed {
+    /// Whole or not.
+    pub outcome: Outcome,
+    /// What has another entity tag now.
+    pub other_tags: Vec<OtherTag>,
+}
+
 /// How far a rename is that was begun here.
 struct Work {
     hold: Hold,
@@ -82,6 +93,16 @@ struct Work {
     may_go: bool,
     /// Copies that were sent.
     copies: Copies,
+}
+
+impl Renamed {
+    fn without_changes(outcome: Outcome) -> Self {
+        let other_tags = Vec::new();
+        Self {
+            outcome,
+            other_tags,
+        }
+    }
 }
 
 impl Left {
@@ -140,7 +161,7 @@ impl Renames {
     /// # Errors
     /// `NotEmpty`, `NameTooLong`, `NoSpace`, `Busy` where another rename is in the way, and then
     /// nothing was done; what the store said, and then this mount tries again.
-    pub async fn run(self: &Arc<Self>, from: &str, to: &str) -> Result<Outcome, Fault> {
+    pub async fn run(self: &Arc<Self>, from: &str, to: &str) -> Result<Renamed, Fault> {
         let id = new_id();
         let (objects, there) = (self.start_list(from), self.start_list(to));
         let others = overlaps::find(self.fresh(), &self.prefix, &id, [from, to]).await?;
@@ -149,7 +170,7 @@ impl Renames {
         }
         let (objects, there) = (listed(objects).await?, listed(there).await?);
         if objects.is_empty() {
-            return Ok(Outcome::Nothing);
+            return Ok(Renamed::without_changes(Outcome::Nothing));
         }
         let record = self.plan((from, &objects), (to, &there))?;
         let body = record.write()?;
@@ -178,7 +199,7 @@ impl Renames {
             Err(error) => Err(error.into()),
         };
         match &done {
-            Ok(Outcome::Nothing) => self.moved(&left.record),
+            Ok(renamed) if renamed.outcome == Outcome::Nothing => self.moved(&left.record),
             Err(fault) if fault.reason != Reason::Busy => {
                 self.moved(&left.record);
                 (self.tell)(&format!(
@@ -252,20 +273,20 @@ impl Renames {
         left: &Left,
         work: &mut Work,
         seen: Option<(Found, Found)>,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<Renamed, Fault> {
         let (key, times) = (self.key(&left.id), self.state().times);
         let hold = &mut work.hold;
         // Before anything is looked at: who has taken it over meanwhile may have finished it, and
         // what was seen then would not be so any more.
         if seen.is_none() && hold.show(&self.ways).await? == Holder::Other {
             self.is_over(left);
-            return Ok(Outcome::Elsewhere);
+            return Ok(Renamed::without_changes(Outcome::Elsewhere));
         }
         if !work.may_go {
             match hold.during(&self.ways, &times, self.give_way(left)).await? {
                 None => {
                     self.is_over(left);
-                    return Ok(Outcome::Elsewhere);
+                    return Ok(Renamed::without_changes(Outcome::Elsewhere));
                 }
                 Some(None) => work.may_go = true,
                 Some(Some(other)) => {
@@ -283,9 +304,9 @@ impl Renames {
             copies: work.copies.clone(),
             tell: self.tell,
         };
-        let outcome = carry_out(moving, hold, &times, seen).await?;
+        let renamed = carry_out(moving, hold, &times, seen).await?;
         self.is_over(left);
-        Ok(outcome)
+        Ok(renamed)
     }
 
     /// Removes the record if another rename is in the way: that one, if there is one.
@@ -367,7 +388,7 @@ impl Renames {
 /// Finishes a rename that another mount began and that this one holds now.
 async fn finish(moving: Move<'_>, hold: &mut Hold, times: &Times) -> Result<(), Fault> {
     let (prefix, record, tell) = (moving.prefix, moving.record, moving.tell);
-    if carry_out(moving, hold, times, None).await? != Outcome::Elsewhere {
+    if carry_out(moving, hold, times, None).await?.outcome != Outcome::Elsewhere {
         tell(&format!(
             "`{prefix}{}` got its new name `{prefix}{}`: another mount had stopped half-way",
             record.from, record.to
@@ -382,16 +403,27 @@ async fn carry_out(
     hold: &mut Hold,
     times: &Times,
     seen: Option<(Found, Found)>,
-) -> Result<Outcome, Fault> {
+) -> Result<Renamed, Fault> {
     let (ways, key) = (moving.ways, moving.key);
-    let Some(outcome) = hold.during(ways, times, moving.run(seen)).await? else {
-        return Ok(Outcome::Elsewhere);
+    let work = async {
+        let outcome = moving.run(seen).await?;
+        let other_tags = moving.copies.other_tags(&moving.record.objects);
+        if matches!(outcome, Outcome::Whole | Outcome::Partly) {
+            kept_times::keep(&moving, &other_tags).await;
+        }
+        Ok(Renamed {
+            outcome,
+            other_tags,
+        })
     };
-    if outcome != Outcome::Elsewhere {
+    let Some(renamed) = hold.during(ways, times, work).await? else {
+        return Ok(Renamed::without_changes(Outcome::Elsewhere));
+    };
+    if renamed.outcome != Outcome::Elsewhere {
         ways.store.delete(key, &Condition::Always).await?;
     }
     hold.end(ways).await?;
-    Ok(outcome)
+    Ok(renamed)
 }
 
 async fn listed(list: JoinHandle<Result<Found, StoreError>>) -> Result<Found, StoreError> {

@@ -282,6 +282,44 @@ fn names_that_go_or_move_take_their_attributes_with_them() {
     );
 }
 
+/// As a copy of what was uploaded in parts does.
+#[test]
+fn times_in_a_renamed_folder_stay_where_copies_have_other_entity_tags() {
+    let store = Arc::new(MemoryStore::new());
+    for key in ["d/", "d/f", "d/below/g", "d/below/h"] {
+        store.plant(key, key);
+    }
+    for ttl in [Duration::ZERO, Duration::from_secs(60)] {
+        let mount = Mount::of(&store, ttl);
+        let past = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let find = |mount: &Mount, folder: &str| {
+            let d = mount.find(ROOT, folder).unwrap().ino;
+            let below = mount.find(d, "below").unwrap().ino;
+            [(d, "f"), (below, "g"), (below, "h")]
+                .map(|(folder, name)| mount.find(folder, name).unwrap())
+        };
+        let [f, g, _] = find(&mount, "d");
+        for (ino, seconds) in [(f.ino, 1), (g.ino, 2)] {
+            let change = Change {
+                modified: Some(past(seconds)),
+                ..Change::default()
+            };
+            mount.change(ino, &change);
+        }
+        let rename = |old, new| {
+            let renamed = mount.files.rename(at(old), at(new), true);
+            mount.runtime.block_on(renamed).unwrap();
+        };
+        rename("d", "e");
+        for mount in [&mount, &mount.next()] {
+            let [f, g, h] = find(mount, "e").map(|attributes| attributes.modified);
+            assert_eq!((f, g), (past(1), past(2)), "{ttl:?}");
+            assert!(h > past(3));
+        }
+        rename("e", "d");
+    }
+}
+
 #[test]
 fn folder_with_links_only_is_there_and_not_empty_until_they_are_gone() {
     let mount = Mount::new();

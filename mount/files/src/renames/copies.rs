@@ -30,6 +30,17 @@ pub struct Copies {
     is_taken_over: bool,
 }
 
+/// An object whose copy has another entity tag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherTag {
+    /// Without the folder's prefix.
+    pub key: String,
+    /// Of the source.
+    pub before: String,
+    /// Of the copy.
+    pub after: String,
+}
+
 /// Whether an object at the new name is the copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IsCopy {
@@ -39,6 +50,14 @@ pub enum IsCopy {
     No,
     /// Nobody heard the answer, or another mount did: the contents must be compared.
     Unknown,
+}
+
+impl OtherTag {
+    /// The key's folder, empty or with `/` at its end, and its name in there.
+    pub fn place(&self) -> (&str, &str) {
+        self.key
+            .split_at(self.key.rfind('/').map_or(0, |at| at + 1))
+    }
 }
 
 impl Copies {
@@ -101,6 +120,20 @@ impl Copies {
             Sent::NotThis(found.clone())
         };
         self.sent().insert(key.to_owned(), known);
+    }
+
+    /// Which of these objects have copies with other tags, as far as this mount knows.
+    pub fn other_tags(&self, objects: &[Moved]) -> Vec<OtherTag> {
+        let sent = self.sent();
+        let with_tag = |object: &Moved| match sent.get(&object.key) {
+            Some(Sent::Made(etag)) if *etag.as_str() != *object.etag => Some(OtherTag {
+                key: object.key.clone(),
+                before: object.etag.clone(),
+                after: etag.as_str().to_owned(),
+            }),
+            _ => None,
+        };
+        objects.iter().filter_map(with_tag).collect()
     }
 
     /// Whether `found`, which is at the new name, is the copy.

@@ -129,7 +129,8 @@ impl Move<'_> {
         format!("{}{}{key}", self.prefix, self.record.from)
     }
 
-    fn to(&self, key: &str) -> String {
+    /// The whole new name of an object.
+    pub fn to(&self, key: &str) -> String {
         format!("{}{}{key}", self.prefix, self.record.to)
     }
 
