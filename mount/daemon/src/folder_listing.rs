@@ -5,6 +5,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{FileType, Generation, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
+use weft_files::folders::FIRST_ENTRIES;
 use weft_files::{Attributes, BucketFiles, Kind};
 
 use crate::replies::{Owner, dots, errno, file_type};
@@ -70,6 +71,9 @@ pub async fn read_entries(
     let read = files
         .folders
         .read(handle, index, true, |index, entry| {
+            if offset == 0 && index == FIRST_ENTRIES {
+                return false;
+            }
             let next = index as u64 + 3;
             let known = entry.entry.as_ref();
             let known = known.expect("attributes were asked for");
