@@ -12,7 +12,7 @@ use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo};
 use crate::attribute_sync;
 use crate::attributes::Entry;
 use crate::core::Core;
-use crate::facts::{Fact, Folder};
+use crate::facts::{Fact, Folder, Shown};
 use crate::fault::{Fault, Reason};
 use crate::names::{self, ATTRIBUTES, Listed};
 use crate::object_copies::{Source, copy_object, delete_same};
@@ -224,7 +224,7 @@ impl Changes {
             match info.map(Listed::File) {
                 Some(listed) => {
                     let (at, listed) = (Instant::now(), Some(listed));
-                    known.learn(name, Fact { at, listed });
+                    known.learn(name, Fact { at, listed }, Shown::ByCall);
                 }
                 None => known.forget(name),
             }

@@ -10,7 +10,7 @@ use weft_store::Store;
 
 use crate::attribute_object::{Attribute, Modified, Time};
 use crate::attributes::{Attributes, Entry};
-use crate::facts::Fact;
+use crate::facts::{Fact, Shown};
 use crate::fault::{Fault, Reason};
 use crate::moving_folders::{Moving, MovingFolders};
 use crate::names::{self, Listed};
@@ -208,7 +208,7 @@ impl Core {
     /// Notes what a name stands for since `at`.
     pub fn learn(&self, parent: u64, name: &str, at: Instant, listed: Option<Listed>) {
         if let Some(folder) = self.nodes().folder(parent) {
-            folder.learn(name, Fact { at, listed });
+            folder.learn(name, Fact { at, listed }, Shown::ByCall);
         }
     }
 

@@ -9,7 +9,7 @@ use weft_store::{ETag, ObjectInfo};
 
 use crate::attribute_calls;
 use crate::core::Core;
-use crate::facts::Fact;
+use crate::facts::{Fact, Shown};
 use crate::fault::Fault;
 use crate::names::Listed;
 use crate::staging::ways::Ways;
@@ -110,7 +110,7 @@ impl DraftNode {
             // At once: a listing that ends meanwhile has it by one or the other.
             folder.own.remove(&name);
             let listed = Some(Listed::File(info.clone()));
-            folder.learn(&name, Fact { at, listed });
+            folder.learn(&name, Fact { at, listed }, Shown::ByCall);
         }
     }
 }

@@ -57,11 +57,55 @@ impl OpenListings {
     }
 }
 
+/// Where a fact comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// A page of a listing: what is not known of a name says nothing of what it stood for before.
+    OnPage,
+    /// A call that made, changed or looked for this name.
+    ByCall,
+}
+
+/// What is known of names.
+#[derive(Debug, Default)]
+struct Facts {
+    by_name: HashMap<Box<str>, Fact>,
+    /// When a name came to stand for something else, at the latest: what a page shows that was
+    /// asked for after that is still so.
+    changed_at: Option<Instant>,
+}
+
+impl Facts {
+    /// Takes a fact, unless a younger one is known.
+    fn take(&mut self, name: &str, fact: Fact, shown: Shown) {
+        let at = fact.at;
+        let is_other = match self.by_name.get_mut(name) {
+            Some(old) if old.at > fact.at => false,
+            Some(old) if old.at == fact.at && matches!(old.listed, Some(Listed::Folder)) => false,
+            Some(old) => {
+                let is_other = old.listed != fact.listed;
+                *old = fact;
+                is_other
+            }
+            None => {
+                self.by_name.insert(name.into(), fact);
+                shown == Shown::ByCall
+            }
+        };
+        if is_other {
+            self.changed(at);
+        }
+    }
+
+    fn changed(&mut self, at: Instant) {
+        self.changed_at = self.changed_at.max(Some(at));
+    }
+}
+
 /// What is known of a folder's names.
 #[derive(Debug, Default)]
 pub struct Folder {
-    /// By name.
-    facts: HashMap<Box<str>, Fact>,
+    facts: Facts,
     /// By the handles of those who read the folder: when the listing began, and until when what it
     /// showed is believed.
     readings: HashMap<u64, (Instant, Instant)>,
@@ -95,7 +139,7 @@ impl Folder {
         if let Some(listed) = self.own.get(name) {
             return Some((Some(listed.clone()), Instant::now()));
         }
-        if let Some(fact) = self.facts.get(name)
+        if let Some(fact) = self.facts.by_name.get(name)
             && self.is_believed(fact.at, ttl)
         {
             return Some((fact.listed.clone(), fact.at));
@@ -107,7 +151,10 @@ impl Folder {
     /// What became of a name that was seen as `then` at `at`, on a page that has the mount's own
     /// names, too, or not.
     pub fn since(&self, name: &str, then: &Listed, at: Instant, has_own: bool) -> Since {
-        let fact = self.facts.get(name).filter(|fact| fact.at > at);
+        if self.own.is_empty() && self.facts.changed_at.is_none_or(|changed| changed <= at) {
+            return Since::Same;
+        }
+        let fact = self.facts.by_name.get(name).filter(|fact| fact.at > at);
         let seen = fact.map(|fact| (fact.listed.as_ref(), fact.at));
         match (self.own.get(name), seen) {
             (Some(own), _) if has_own && own != then => Since::Other(own.clone(), Instant::now()),
@@ -123,7 +170,7 @@ impl Folder {
     /// order.
     pub fn known_whole(&self, ttl: Duration) -> Option<(Vec<Named>, Instant)> {
         let at = self.complete_at.filter(|at| at.elapsed() < ttl)?;
-        let facts = self.facts.iter();
+        let facts = self.facts.by_name.iter();
         let facts = facts.filter(|(name, _)| !self.own.contains_key(*name));
         let there = facts.filter_map(|(name, fact)| Some((name.clone(), fact.listed.clone()?)));
         Some((there.chain(copies(self.own.iter())).collect(), at))
@@ -135,7 +182,11 @@ impl Folder {
         let own = self.own.iter().filter(|(name, _)| self.lacks(name));
         let mut unlisted: HashMap<_, _> = copies(own).collect();
         for name in left {
-            let fact = self.facts.get(name).and_then(|fact| fact.listed.as_ref());
+            let fact = self
+                .facts
+                .by_name
+                .get(name)
+                .and_then(|fact| fact.listed.as_ref());
             if let Some(listed) = self.own.get(name).or(fact) {
                 unlisted.insert(name.clone(), listed.clone());
             }
@@ -145,28 +196,21 @@ impl Folder {
 
     /// The names of folders in it, as far as they are known; in no order.
     pub fn folders(&self) -> impl Iterator<Item = Box<str>> {
-        let facts = self.facts.iter();
+        let facts = self.facts.by_name.iter();
         let folders = facts.filter(|(_, fact)| matches!(fact.listed, Some(Listed::Folder)));
         folders.map(|(name, _)| name.clone())
     }
 
     /// Takes a fact, unless a younger one is known. A folder hides an object of its name, however
     /// they come.
-    pub fn learn(&mut self, name: &str, fact: Fact) {
+    pub fn learn(&mut self, name: &str, fact: Fact, shown: Shown) {
         if let (Some(Listed::Folder), Some(since)) = (&fact.listed, self.emptied.get(name)) {
             // The store has something of it: if that goes, somebody else has removed it.
             if fact.at > *since {
                 self.let_go(name);
             }
         }
-        match self.facts.get_mut(name) {
-            Some(old) if old.at > fact.at => {}
-            Some(old) if old.at == fact.at && matches!(old.listed, Some(Listed::Folder)) => {}
-            Some(old) => *old = fact,
-            None => {
-                self.facts.insert(name.into(), fact);
-            }
-        }
+        self.facts.take(name, fact, shown);
     }
 
     /// The store may have nothing of a folder from now on, which stays all the same.
@@ -198,23 +242,27 @@ impl Folder {
 
     /// Drops what is known of a name.
     pub fn forget(&mut self, name: &str) {
-        self.facts.remove(name);
+        self.facts.by_name.remove(name);
+        self.facts.changed(Instant::now());
         self.complete_at = None;
     }
 
     /// Whether no fact says that there is something of this name.
     pub fn lacks(&self, name: &str) -> bool {
-        let fact = self.facts.get(name);
+        let fact = self.facts.by_name.get(name);
         fact.is_none_or(|fact| fact.listed.is_none())
     }
 
     /// A listing that began at `at` was read to its end: what it did not show is gone.
     pub fn complete(&mut self, at: Instant) {
-        let oldest = self.open_listings.oldest();
-        self.facts.retain(|_, fact| {
+        let (oldest, count) = (self.open_listings.oldest(), self.facts.by_name.len());
+        self.facts.by_name.retain(|_, fact| {
             let is_told = oldest.is_none_or(|oldest| fact.at < oldest);
             fact.at >= at || (fact.listed.is_none() && !is_told)
         });
+        if self.facts.by_name.len() < count {
+            self.facts.changed(Instant::now());
+        }
         self.complete_at = Some(at);
     }
 
@@ -254,11 +302,11 @@ impl Folder {
 
     /// Drops facts that nobody believes any more, and that no open listing needs.
     pub fn sweep(&mut self, ttl: Duration) {
-        let mut facts = std::mem::take(&mut self.facts);
+        let mut facts = std::mem::take(&mut self.facts.by_name);
         let oldest = self.open_listings.oldest();
         let is_needed = |at| oldest.is_some_and(|oldest| at >= oldest);
         facts.retain(|_, fact| self.is_believed(fact.at, ttl) || is_needed(fact.at));
-        self.facts = facts;
+        self.facts.by_name = facts;
     }
 }
 
@@ -266,4 +314,39 @@ fn copies<'a>(
     names: impl Iterator<Item = (&'a Box<str>, &'a Listed)>,
 ) -> impl Iterator<Item = Named> {
     names.map(|(name, listed)| (name.clone(), listed.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attribute_object::Special;
+
+    /// Names are learned from pages and from calls; the answer is that of the names' own facts,
+    /// however it is found.
+    #[test]
+    fn what_became_of_a_name_is_known_though_later_pages_came() {
+        let began = Instant::now().checked_sub(Duration::from_secs(1)).unwrap();
+        let moment = |ms| began + Duration::from_millis(ms);
+        let fact = |ms, listed| Fact {
+            at: moment(ms),
+            listed,
+        };
+        let mut folder = Folder::default();
+        let since =
+            |folder: &Folder, name: &str| folder.since(name, &Listed::Folder, moment(1), false);
+        folder.learn("a", fact(1, Some(Listed::Folder)), Shown::OnPage);
+        folder.learn("b", fact(1, Some(Listed::Folder)), Shown::OnPage);
+        folder.learn("z", fact(2, Some(Listed::Folder)), Shown::OnPage);
+        assert!(matches!(since(&folder, "a"), Since::Same));
+        folder.learn("a", fact(3, None), Shown::ByCall);
+        assert!(matches!(since(&folder, "a"), Since::Went));
+        assert!(matches!(since(&folder, "b"), Since::Same));
+        // What is forgotten is learned anew, by whoever lists the folder meanwhile.
+        let mut folder = Folder::default();
+        folder.learn("a", fact(1, Some(Listed::Folder)), Shown::OnPage);
+        folder.forget("a");
+        let other = Listed::Special(Special::Fifo);
+        folder.learn("a", fact(2000, Some(other)), Shown::OnPage);
+        assert!(matches!(since(&folder, "a"), Since::Other(..)));
+    }
 }

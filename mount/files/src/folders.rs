@@ -12,7 +12,7 @@ use crate::attribute_sync;
 use crate::attributes::{Entry, Kind};
 use crate::core::Core;
 use crate::entered_ahead::EnteredAhead;
-use crate::facts::{Fact, Since};
+use crate::facts::{Fact, Shown, Since};
 use crate::fault::{Fault, Reason};
 use crate::handles::Open;
 use crate::listing::{Arrived, Listing, NamedPage};
@@ -338,7 +338,7 @@ impl FolderReader {
         };
         for (name, listed) in names {
             let listed = Some(listed);
-            folder.learn(&name, Fact { at, listed });
+            folder.learn(&name, Fact { at, listed }, Shown::OnPage);
         }
         folder.complete(at);
         let known = folder.known_whole(ttl);
@@ -372,7 +372,7 @@ impl FolderReader {
         if let (Some(page), Some(folder)) = (listing.last(), self.core.nodes().folder(ino)) {
             for (name, listed) in &page.names {
                 let (at, listed) = (page.at, Some(listed.clone()));
-                folder.learn(name, Fact { at, listed });
+                folder.learn(name, Fact { at, listed }, Shown::OnPage);
             }
             folder.is_large |= !arrived.is_last;
         }

@@ -2,12 +2,62 @@
 //! Which node has a name. [`crate::nodes`] has one table for all folders.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// A table by numbers of nodes.
+pub type ByNumber<V> = HashMap<u64, V, NumberHashes>;
+
+/// Hashes numbers of nodes: one multiplication by a number that nobody else knows. Numbers are
+/// hashes of names without a secret, and who writes to the bucket chooses the names: taken as they
+/// are, numbers could be made to fill one place of the table.
+#[derive(Debug, Clone)]
+pub struct NumberHashes {
+    secret: u64,
+}
+
+impl Default for NumberHashes {
+    fn default() -> Self {
+        // The library's secret of this process, made odd, so it is never zero.
+        let secret = RandomState::new().build_hasher().finish() | 1;
+        Self { secret }
+    }
+}
+
+impl BuildHasher for NumberHashes {
+    type Hasher = NumberHasher;
+
+    fn build_hasher(&self) -> NumberHasher {
+        NumberHasher(self.secret)
+    }
+}
+
+/// One number.
+#[derive(Debug)]
+pub struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The product's upper half depends on all of the number.
+        let product = u128::from(number) * u128::from(self.0);
+        self.0 = (product >> 64) as u64 ^ product as u64;
+    }
+}
 
 /// The numbers of nodes, by folder and name.
 #[derive(Debug, Default)]
 pub struct NodeNames {
     /// In each folder, so that a name is found without a copy of it.
-    numbers: HashMap<u64, HashMap<Box<str>, u64>>,
+    numbers: ByNumber<HashMap<Box<str>, u64>>,
 }
 
 impl NodeNames {
@@ -58,5 +108,22 @@ mod tests {
         names.take(1, "b");
         assert_eq!((names.find(1, "a"), names.find(2, "a")), (None, Some(9)));
         assert_eq!(names.numbers.len(), 1, "an empty table is not kept");
+    }
+
+    /// As who knows the table's places would choose names: these numbers have one place in a table
+    /// of 65,536 that takes them as they are.
+    #[test]
+    fn numbers_that_were_chosen_to_meet_are_spread() {
+        let hashes = NumberHashes::default();
+        let mut places = [0_u32; 256];
+        for number in 0..4096_u64 {
+            let hash = hashes.hash_one(number << 16 | 7);
+            places[(hash & 255) as usize] += 1;
+        }
+        let fullest = places.into_iter().max();
+        assert!(
+            fullest < Some(256),
+            "of 4096 numbers one place of 256 has {fullest:?}"
+        );
     }
 }

@@ -3,7 +3,6 @@
 //! [`crate::bucket_files`] holds the table behind one lock, and nobody holds this lock while
 //! waiting for the store.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use crate::attribute_object::{Attribute, OWN, Special};
 use crate::attributes::Kind;
 use crate::facts::Folder;
 use crate::names::Listed;
-use crate::node_names::NodeNames;
+use crate::node_names::{ByNumber, NodeNames};
 
 /// The number of the mount's own folder, as FUSE wants it.
 pub const ROOT: u64 = 1;
@@ -72,7 +71,7 @@ pub struct Node {
 /// All inodes that the kernel knows, and their folders.
 #[derive(Debug)]
 pub struct Nodes {
-    by_number: HashMap<u64, Node>,
+    by_number: ByNumber<Node>,
     names: NodeNames,
 }
 
@@ -135,7 +134,7 @@ impl Nodes {
             body: Body::Folder(Box::default()),
         };
         Self {
-            by_number: HashMap::from([(ROOT, root)]),
+            by_number: ByNumber::from_iter([(ROOT, root)]),
             names: NodeNames::default(),
         }
     }
