@@ -8,6 +8,8 @@
 //! - [`loads`]: the work of a run in the mounted folder, and the network for it.
 //! - [`commands`]: programs of a load, run to their end or the limit.
 //! - [`ior`]: the loads that are IOR's.
+//! - [`unpack`]: the loads that are tar's.
+//! - [`local`]: the local disk as a peer.
 //! - [`peers`]: how each program is mounted and unmounted.
 //! - [`server`]: the S3 server, its settings and counters.
 //! - [`results`]: the table, the page and the JSON.
@@ -18,11 +20,13 @@ pub mod commands;
 pub mod fault;
 pub mod ior;
 pub mod loads;
+pub mod local;
 pub mod peers;
 pub mod results;
 pub mod rounds;
 pub mod server;
 pub mod settings;
+pub mod unpack;
 
 use std::ffi::OsString;
 

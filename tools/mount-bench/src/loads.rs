@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::commands::{Outcome, fio, rate, run, text, timed, words};
+use crate::commands::{Outcome, fio, rate, text, timed, words};
 use crate::fault::Fault;
 use crate::ior::{self, Phase};
 use crate::server::Server;
+use crate::unpack::unpack;
 
 /// Between the mount and the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,16 +40,19 @@ pub struct Load {
     pub work: fn(&Path, Duration) -> Result<Outcome, Fault>,
 }
 
-const KEYS: u64 = 100_000;
-const TREE_FOLDERS: u64 = 16;
-const TREE_FILES: u64 = 1000;
+/// Of one folder.
+pub const KEYS: u64 = 100_000;
+/// Of a tree.
+pub const TREE_FOLDERS: u64 = 16;
+/// In each of them.
+pub const TREE_FILES: u64 = 1000;
 const STREAM_BYTES: u64 = 1 << 30;
 const WRITE_BYTES: u64 = 512 << 20;
-const PACKED_FILES: u64 = 500;
-const FILE_BYTES: u64 = 128 << 20;
+/// Of a file that is read more than once, or beside others.
+pub const FILE_BYTES: u64 = 128 << 20;
 
 /// All loads.
-pub static ALL: [Load; 15] = [
+pub static ALL: [Load; 19] = [
     Load {
         name: "list",
         what: "ls -l of 100,000 keys in one folder, 30 ms before each answer",
@@ -57,6 +61,17 @@ pub static ALL: [Load; 15] = [
         work: |folder, limit| {
             let path = folder.join("many");
             timed(&mut words("ls", &["-l", &text(&path)]), limit, KEYS + 1)
+        },
+    },
+    Load {
+        name: "list-again",
+        what: "ls -l of the same keys once more, while all of it is still known",
+        unit: "s",
+        network: Network::Far,
+        work: |folder, limit| {
+            let path = text(&folder.join("many"));
+            timed(&mut words("ls", &["-l", &path]), limit, KEYS + 1)?;
+            timed(&mut words("ls", &["-l", &path]), limit, KEYS + 1)
         },
     },
     Load {
@@ -104,7 +119,7 @@ pub static ALL: [Load; 15] = [
         network: Network::Limited,
         work: |folder, limit| {
             let file = folder.join("random");
-            random_reads(&file, "--numjobs=16", "--size=4g", limit)
+            random_reads(&file, "--numjobs=16", &["--size=4g"], limit)
         },
     },
     Load {
@@ -115,7 +130,20 @@ pub static ALL: [Load; 15] = [
         work: |folder, limit| {
             let file = folder.join("files0000000");
             fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
-            random_reads(&file, "--numjobs=4", "--size=128m", limit)
+            random_reads(&file, "--numjobs=4", &["--size=128m"], limit)
+        },
+    },
+    Load {
+        name: "page-cache",
+        what: "the same, and the kernel still has the bytes",
+        unit: "MB/s",
+        network: Network::Near,
+        work: |folder, limit| {
+            let file = folder.join("files0000000");
+            fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
+            // Else fio has the kernel drop them first.
+            let kept = "--invalidate=0";
+            random_reads(&file, "--numjobs=4", &["--size=128m", kept], limit)
         },
     },
     Load {
@@ -189,7 +217,21 @@ pub static ALL: [Load; 15] = [
         what: "tar unpacks 500 files of 4 KiB into a new folder, 30 ms",
         unit: "s",
         network: Network::Far,
-        work: unpack,
+        work: |folder, limit| unpack(folder, 500, limit),
+    },
+    Load {
+        name: "unpack-100",
+        what: "the same with 100 files",
+        unit: "s",
+        network: Network::Far,
+        work: |folder, limit| unpack(folder, 100, limit),
+    },
+    Load {
+        name: "unpack-10000",
+        what: "the same with 10,000 files",
+        unit: "s",
+        network: Network::Far,
+        work: |folder, limit| unpack(folder, 10_000, limit),
     },
 ];
 
@@ -238,10 +280,10 @@ pub fn fill(server: &Server) -> Result<(), Fault> {
     server.fill("ior.0", 8, ior::FILE_BYTES)
 }
 
-fn random_reads(file: &Path, jobs: &str, size: &str, limit: Duration) -> Result<Outcome, Fault> {
-    let job = ["--rw=randread", "--bs=128k", jobs, size, "--readonly"];
+fn random_reads(file: &Path, jobs: &str, more: &[&str], limit: Duration) -> Result<Outcome, Fault> {
+    let job = ["--rw=randread", "--bs=128k", jobs, "--readonly"];
     let time = ["--time_based", "--runtime=5"];
-    fio(file, &[&job[..], &time].concat(), limit)
+    fio(file, &[&job[..], &time, more].concat(), limit)
 }
 
 /// A name that no run before has used: what a peer does not remove is in the way of no later run.
@@ -262,42 +304,4 @@ fn file_per_process(folder: &Path, limit: Duration, count: u64) -> Result<Outcom
         limit,
         count * FILE_BYTES,
     )
-}
-
-fn unpack(folder: &Path, limit: Duration) -> Result<Outcome, Fault> {
-    let failed = Fault::system("make an archive");
-    let source = tempfile::TempDir::new().map_err(&failed)?;
-    for file in 0..PACKED_FILES {
-        fs::write(source.path().join(format!("f{file:05}")), [7; 4096]).map_err(&failed)?;
-    }
-    let archive = tempfile::NamedTempFile::new().map_err(&failed)?;
-    let (archive, source) = (text(archive.path()), text(source.path()));
-    run(
-        &mut words("tar", &["-C", &source, "-cf", &archive, "."]),
-        limit,
-    )?;
-    // A name of its own: what a peer does not remove again is in the way of no later run.
-    let unpacked = tempfile::Builder::new()
-        .prefix("unpacked-")
-        .tempdir_in(folder)
-        .map_err(Fault::system(format!(
-            "make a folder in {}",
-            folder.display()
-        )))?;
-    let to = text(unpacked.path());
-    let tar = &[
-        "-C",
-        &to,
-        "--no-same-owner",
-        "--no-same-permissions",
-        "-m",
-        "-xf",
-        &archive,
-    ];
-    let ended = run(&mut words("tar", tar), limit)?;
-    Ok(Outcome {
-        figure: ended.seconds,
-        asked_bytes: 0,
-        is_cut: ended.is_cut,
-    })
 }

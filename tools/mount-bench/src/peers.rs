@@ -25,6 +25,8 @@ pub enum Kind {
     Weft,
     /// The same with `--publish async`: who closes a file does not wait for the store.
     WeftAsync,
+    /// The same, which believes names for a minute.
+    WeftTtl,
     /// tests/mount/mountpoint-peer with the settings of mount-s3.
     Mountpoint,
     /// The same, which believes names for a minute.
@@ -33,22 +35,31 @@ pub enum Kind {
     Rclone,
     /// s3fs of Debian.
     S3fs,
+    /// No program: a folder of the local disk with the same files.
+    Local,
 }
 
 impl Kind {
-    const ALL: [(Self, &'static str); 6] = [
+    const ALL: [(Self, &'static str); 8] = [
         (Self::Weft, "weft"),
         (Self::WeftAsync, "weft-async"),
+        (Self::WeftTtl, "weft-ttl"),
         (Self::Mountpoint, "mountpoint"),
         (Self::MountpointTtl, "mountpoint-ttl"),
         (Self::Rclone, "rclone"),
         (Self::S3fs, "s3fs"),
+        (Self::Local, "local"),
     ];
 
     /// As it is named in options and tables.
     pub fn name(self) -> &'static str {
         let found = Self::ALL.iter().find(|(kind, _)| *kind == self);
         found.map_or("", |(_, name)| name)
+    }
+
+    /// All names, for who gave another one.
+    pub fn names() -> String {
+        Self::ALL.map(|(_, name)| name).join(", ")
     }
 
     /// The kind of a name.
@@ -60,6 +71,10 @@ impl Kind {
     fn words(self, url: &str, folder: &str, cache: &str) -> Vec<String> {
         let text = match self {
             Self::Weft => format!("{BUCKET} {folder} --endpoint-url {url} --foreground"),
+            Self::Local => String::new(),
+            Self::WeftTtl => {
+                format!("{BUCKET} {folder} --endpoint-url {url} --foreground --metadata-ttl 60")
+            }
             Self::WeftAsync => format!(
                 "{BUCKET} {folder} --endpoint-url {url} --foreground --publish async \
                  --stage {cache}/stage"
@@ -90,12 +105,29 @@ pub struct Peer {
 
 /// A mount of one peer, until this is dropped.
 pub struct Mount {
-    process: Child,
+    /// None of the local disk.
+    process: Option<Child>,
     folder: TempDir,
     _cache: TempDir,
 }
 
 impl Mount {
+    /// A folder of the local disk, with the files that `make` makes there.
+    ///
+    /// # Errors
+    /// Those of `make`; what the system refuses.
+    pub fn of_local_disk(make: impl FnOnce(&Path) -> Result<(), Fault>) -> Result<Self, Fault> {
+        let failed = Fault::system("make a folder".to_owned());
+        let folder = TempDir::with_prefix("weft-bench-mount-").map_err(&failed)?;
+        let cache = TempDir::with_prefix("weft-bench-cache-").map_err(&failed)?;
+        make(folder.path())?;
+        Ok(Self {
+            process: None,
+            folder,
+            _cache: cache,
+        })
+    }
+
     /// Mounts, and waits until the folder can be used.
     ///
     /// # Errors
@@ -126,14 +158,13 @@ impl Mount {
             .spawn()
             .map_err(&failed)?;
         let mut mount = Self {
-            process,
+            process: Some(process),
             folder,
             _cache: cache,
         };
         let until = Instant::now() + MOUNT_LIMIT;
         while !mount.is_mounted() {
-            let has_ended = !matches!(mount.process.try_wait(), Ok(None));
-            if has_ended || Instant::now() > until {
+            if !mount.is_running() || Instant::now() > until {
                 let said = fs::read_to_string(&log).unwrap_or_default();
                 let peer = peer.kind.name();
                 return Err(Fault::NotMounted { peer, said });
@@ -152,11 +183,17 @@ impl Mount {
 
     /// The most memory that the program had, in bytes, from proc(5).
     pub fn resident_bytes(&self) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let id = self.process.as_ref().map(Child::id).unwrap_or_default();
+        let status = fs::read_to_string(format!("/proc/{id}/status"));
         let status = status.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
         number.unwrap_or(0) * 1024
+    }
+
+    fn is_running(&mut self) -> bool {
+        let process = self.process.as_mut();
+        process.is_some_and(|process| matches!(process.try_wait(), Ok(None)))
     }
 
     fn is_mounted(&self) -> bool {
@@ -180,10 +217,10 @@ impl Drop for Mount {
                 .status();
             thread::sleep(Duration::from_millis(20));
         }
-        while matches!(self.process.try_wait(), Ok(None)) {
-            if Instant::now() > until {
-                let _ = self.process.kill();
-                let _ = self.process.wait();
+        while self.is_running() {
+            if let Some(process) = self.process.as_mut().filter(|_| Instant::now() > until) {
+                let _ = process.kill();
+                let _ = process.wait();
             }
             thread::sleep(Duration::from_millis(20));
         }

@@ -25,8 +25,8 @@ pub struct Settings {
     /// The command of the S3 server: weft-bucket-server, from a release build
     #[arg(long, value_name = "COMMAND")]
     pub server: PathBuf,
-    /// A program that takes part: weft, weft-async, mountpoint, mountpoint-ttl, rclone or s3fs,
-    /// and its command; once for each program
+    /// A program that takes part: weft, weft-async, weft-ttl, mountpoint, mountpoint-ttl, rclone
+    /// or s3fs, and its command; once for each program. `local=` is a folder of the local disk
     #[arg(long = "peer", value_name = "NAME=COMMAND", value_parser = peer, required = true)]
     pub peers: Vec<Peer>,
     /// How often each program runs each load
@@ -44,9 +44,7 @@ fn peer(text: &str) -> Result<Peer, String> {
     let (name, command) = text
         .split_once('=')
         .ok_or("give NAME=COMMAND, as weft=dist/bin/weft-mount")?;
-    let kind = Kind::named(name).ok_or_else(|| {
-        format!("`{name}` is none of weft, weft-async, mountpoint, mountpoint-ttl, rclone, s3fs")
-    })?;
+    let kind = Kind::named(name).ok_or_else(|| format!("`{name}` is none of {}", Kind::names()))?;
     Ok(Peer {
         kind,
         command: command.into(),
