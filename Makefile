@@ -99,8 +99,10 @@ bench-mount: setup-peers build-mount
 	command -v go >/dev/null && GOBIN=$(abspath $(PEERS))/bin \
 	  go install github.com/rclone/rclone@v1.76.0 || echo 'without rclone: there is no go'
 	dist/bin/weft bench mount --limit 120 --server $(TARGET_FOLDER)/release/weft-bucket-server \
-	  --peer weft=dist/bin/weft-mount --peer s3fs=$$(command -v s3fs) \
+	  --peer weft=dist/bin/weft-mount --peer weft-async=dist/bin/weft-mount \
+	  --peer weft-ttl=dist/bin/weft-mount --peer local= --peer s3fs=$$(command -v s3fs) \
 	  --peer mountpoint=$(PEERS)/target/release/mountpoint-peer \
+	  --peer mountpoint-ttl=$(PEERS)/target/release/mountpoint-peer \
 	  $$([ -x $(PEERS)/bin/rclone ] && echo --peer rclone=$(PEERS)/bin/rclone) --out report/mount
 	@scripts/readme-mount.py report/mount
 

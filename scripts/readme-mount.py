@@ -5,6 +5,8 @@ docs/figures/bucket-mount.json.
 
     scripts/readme-mount.py FOLDER    takes the figures from what `weft bench mount --out FOLDER`
                                       left on this machine, and writes the tables
+    scripts/readme-mount.py --add=FOLDER    the same of the loads that were measured there; the
+                                      figures of all others stay
     scripts/readme-mount.py           writes the tables from the figures that are there
     scripts/readme-mount.py --check   whether the tables say what the figures say
 
@@ -24,15 +26,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs/figures/bucket-mount.json"
 BEGIN = "<!-- bucket mount: written by scripts/readme-mount.py -->"
 END = "<!-- end of bucket mount -->"
-PEERS = {"mountpoint": "Mountpoint", "s3fs": "s3fs", "rclone": "rclone"}
+PEERS = {"mountpoint": "Mountpoint", "s3fs": "s3fs", "rclone": "rclone", "local": "the local disk"}
+# These run a load of their own in the place of others.
+NAMES_FOR_A_MINUTE = {"weft-ttl": "weft", "mountpoint-ttl": "mountpoint"}
+ASYNC = "-async"
 # The unit of a load, and what it does.
 LOADS = {
     "list": ("s", "`ls -l` of 100,000 keys of one folder"),
+    "list-again": ("s", "the same again, while all names are known"),
     "find": ("s", "`find` over 16,000 files in 16 folders"),
     "stream": ("MB/s", "reading 1 GiB in order"),
     "write": ("MB/s", "writing 512 MiB in order"),
     "random": ("MB/s", "16 readers of 128 KiB anywhere in 4 GiB"),
     "cached": ("MB/s", "4 readers of 128 KiB that were read before"),
+    "page-cache": ("MB/s", "the same, and the kernel still has the bytes"),
     "files-2": ("MB/s", "2 readers of a file of 128 MiB each"),
     "files-8": ("MB/s", "8 readers of a file of 128 MiB each"),
     "fio-read": ("MB/s", "fio reads 1 GiB in order"),
@@ -41,7 +48,11 @@ LOADS = {
     "ior-write-8": ("MB/s", "IOR: 8 ranks write a file of 128 MiB each"),
     "ior-read-2": ("MB/s", "IOR: 2 ranks read a file of 128 MiB each"),
     "ior-read-8": ("MB/s", "IOR: 8 ranks read a file of 128 MiB each"),
+    "unpack-100": ("s", "`tar` unpacks 100 files of 4 KiB"),
+    "unpack-100-async": ("s", "the same with `--publish async`"),
     "unpack": ("s", "`tar` unpacks 500 files of 4 KiB"),
+    "unpack-async": ("s", "the same with `--publish async`"),
+    "unpack-10000-async": ("s", "10,000 files with `--publish async`"),
 }
 
 
@@ -50,22 +61,42 @@ def processor():
     return re.search(r"model name\s*:\s*(.*)", text)[1].strip()
 
 
-def figures_of(folder):
+def place_of(run):
+    """The row of a run, and the program whose column it belongs to."""
+    load, peer = run["load"], run["peer"]
+    if peer == "weft" + ASYNC:
+        return load + ASYNC, "weft"
+    return load, NAMES_FOR_A_MINUTE.get(peer, peer)
+
+
+def figures_of(folder, are_all=True):
     runs = read(folder / "runs.json", NAME, f"`weft bench mount --out {folder}` writes it")
     failed = [run for run in runs if run["failure"] or run["figure"] is None]
     if failed:
         sys.exit(f"{NAME}: {len(failed)} of {len(runs)} runs failed; the first: {failed[0]}")
     rows = {}
     for run in sorted(runs, key=lambda run: run["round"]):
-        row = rows.setdefault((run["load"], run["peer"]), {
-            "load": run["load"], "peer": run["peer"], "figures": [], "cut_count": 0})
+        load, peer = place_of(run)
+        row = rows.setdefault((load, peer), {
+            "load": load, "peer": peer, "figures": [], "cut_count": 0})
         row["figures"].append(round(run["figure"], 3))
         row["cut_count"] += run["is_cut"]
     missing = [load for load in LOADS if (load, "weft") not in rows]
-    if missing:
+    if missing and are_all:
         sys.exit(f"{NAME}: Weft was not measured with {', '.join(missing)}")
     return {"processor": processor(), "core_count": os.cpu_count(),
             "kernel": platform.release(), "rows": list(rows.values())}
+
+
+def with_more(figures, more):
+    """Those of a part of the loads take the place of the same loads' earlier ones."""
+    for name in ("processor", "core_count"):
+        if figures[name] != more[name]:
+            sys.exit(f"{NAME}: the figures are of another machine ({figures[name]}, and here "
+                     f"{more[name]}); measure all loads")
+    loads = {row["load"] for row in more["rows"]}
+    kept = [row for row in figures["rows"] if row["load"] not in loads]
+    return {**figures, "rows": kept + more["rows"]}
 
 
 def peers_of(figures):
@@ -75,6 +106,8 @@ def peers_of(figures):
 
 
 def row_of(figures, load, peer):
+    # The others have no such way of publishing: theirs is the load itself.
+    load = load if peer == "weft" else load.removesuffix(ASYNC)
     return next((row for row in figures["rows"] if (row["load"], row["peer"]) == (load, peer)),
                 None)
 
@@ -153,8 +186,11 @@ PAGES = ((ROOT / "README.md", short), (ROOT / "docs/mount.md", full))
 
 
 def main(words):
-    Tables(NAME, FIGURES, BEGIN, END).write(
-        words, figures_of, PAGES, "`scripts/readme-mount.py FOLDER` writes it")
+    tables, hint = Tables(NAME, FIGURES, BEGIN, END), "`scripts/readme-mount.py FOLDER` writes it"
+    if words and words[0].startswith("--add="):
+        folder = pathlib.Path(words.pop().removeprefix("--add="))
+        tables.write_figures(with_more(read(FIGURES, NAME, hint), figures_of(folder, False)))
+    tables.write(words, figures_of, PAGES, hint)
 
 
 if __name__ == "__main__":
