@@ -78,11 +78,13 @@ fn ideal_ns(length: usize, rate: u64) -> u64 {
     length as u64 * US / rate
 }
 
-/// So many messages one after the other at the full rate, then the rate falls to a tenth.
-fn rate_falls(narrow: &mut Narrow, length: usize) {
+/// Twenty messages one after the other at the full rate, then a pause, in which the rate falls to a
+/// tenth.
+fn rate_falls(narrow: &mut Narrow, length: usize, pause_ns: u64) {
     for _ in 0..20 {
         narrow.send(length);
     }
+    narrow.world.run_for(pause_ns);
     // A window may find its limit by a loss, too.
     narrow.link.borrow_mut().dropped_count = 0;
     narrow.link.borrow_mut().rate = LOW_RATE;
@@ -107,7 +109,7 @@ fn rate_falls(narrow: &mut Narrow, length: usize) {
 #[test]
 fn the_first_message_after_the_rate_fell_to_a_tenth_is_as_quick_as_the_link_and_little_is_lost() {
     for length in [64 << 10, 256 << 10, 1 << 20] {
-        rate_falls(&mut Narrow::new(length as u64), length);
+        rate_falls(&mut Narrow::new(length as u64), length, 0);
     }
 }
 
@@ -117,6 +119,20 @@ fn a_window_of_a_long_fast_route_does_no_harm_once_the_route_is_slow() {
     for length in [64 << 10, 256 << 10, 1 << 20] {
         let mut narrow = Narrow::new(length as u64);
         narrow.world.weather.delay_ns = 150 * US;
-        rate_falls(&mut narrow, length);
+        rate_falls(&mut narrow, length, 0);
+    }
+}
+
+/// The window is remembered for 30 s (srd-protocol 6.6), and after 40 s it is forgotten.
+#[test]
+fn a_window_remembered_through_a_pause_does_no_harm_once_the_route_is_slow() {
+    for delay_ns in [0, 150 * US] {
+        for length in [64 << 10, 256 << 10, 1 << 20] {
+            for pause_ns in [MS, SECOND, 29 * SECOND, 40 * SECOND] {
+                let mut narrow = Narrow::new(length as u64);
+                narrow.world.weather.delay_ns += delay_ns;
+                rate_falls(&mut narrow, length, pause_ns);
+            }
+        }
     }
 }
