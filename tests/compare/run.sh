@@ -234,11 +234,26 @@ without_us() {
 check 'a testbed that cannot be is wrong usage' \
     exits 2 'mtu=9: must be a whole number from 1280 to 65535' "${between[@]}" \
     --testbed direct,mtu=9 --out "$work/none"
+check 'a rate that tc cannot hold is wrong usage' \
+    exits 2 'rate=2000gbit: must be a whole rate from 1kbit to 1000gbit' "${between[@]}" \
+    --testbed direct,rate=2000gbit --out "$work/none"
 mkdir "$work/few"
 for tool in bash sh dirname env id rm; do ln -s "$(command -v "$tool")" "$work/few/$tool"; done
 check 'a machine that can make no testbed is told what to do' env PATH="$work/few" \
     "$(command -v bash)" -c 'out=$("$@" 2>&1); [ $? = 1 ] && [[ $out == *"--testbed direct"* ]] &&
         [[ $out == *"apt install"* || $out == *sudo* ]]' sh "${between[@]}" --out "$work/none"
+other_user=(setpriv --reuid=60321 --regid=60321 --clear-groups env TMPDIR=/tmp)
+if [ "$(id -u)" != 0 ]; then
+    other_user=(env)
+fi
+if "${other_user[@]}" test -x "$WEFT" 2>/dev/null; then
+    check 'who is not root is told to be' \
+        exits 1 '--testbed direct,mtu=1500: .*needs root; start it as root' \
+        "${other_user[@]}" "${between[@]}" --out "$work/none"
+    check 'and no testbed was begun' no_bed_is_left
+else
+    skip 'a testbed without root' 'needs a checkout that others may read'
+fi
 if why=$(tests/testbed/testbed.sh check); then
     check 'hosts of a testbed are compared, and the testbed is removed' between_hosts
     check 'Ctrl-C leaves no testbed behind' without_us INT 130 has_turns "$work/ended" 1

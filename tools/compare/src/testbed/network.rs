@@ -25,8 +25,11 @@ const FLOW_MBIT: RangeInclusive<usize> = 1..=1_000_000;
 const DEFAULT_PATHS: usize = 4;
 const DEFAULT_RATE: &str = "500mbit";
 const DEFAULT_MTU_BYTES: usize = 9000;
-/// Units of a rate, in bits per second, as tc(8) writes them.
-const RATE_UNITS: [&str; 3] = ["kbit", "mbit", "gbit"];
+/// What a path may carry, in kbit/s (chosen: no single link is as fast as the most). A rate that
+/// tc(8) cannot hold would become another one without a word.
+const RATE_KBIT: RangeInclusive<u64> = 1..=1_000_000_000;
+/// Units of a rate, as tc(8) writes them, and their kbit/s.
+const RATE_UNITS: [(&str, u64); 3] = [("kbit", 1), ("mbit", 1_000), ("gbit", 1_000_000)];
 /// No limit, as a rate.
 const UNLIMITED: &str = "none";
 
@@ -111,7 +114,7 @@ impl Network {
             "rate" if value == UNLIMITED => self.rate = None,
             "rate" if is_rate(value) => self.rate = Some(value.to_owned()),
             "rate" => {
-                return wrong("a number above 0 with kbit, mbit or gbit, as 500mbit, or none");
+                return wrong("a whole rate from 1kbit to 1000gbit, as 500mbit, or none");
             }
             "loss" => match value.parse() {
                 Ok(percent) if LOSS_PERCENT.contains(&percent) => self.loss_percent = percent,
@@ -150,10 +153,16 @@ fn whole(word: &str, value: &str, range: &RangeInclusive<usize>) -> Result<usize
 }
 
 fn is_rate(value: &str) -> bool {
-    let mut units = RATE_UNITS.iter();
-    let number = units.find_map(|unit| value.strip_suffix(unit));
-    let number = number.filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()));
-    number.is_some_and(|number| number.parse::<u32>().is_ok_and(|number| number > 0))
+    let kbit = RATE_UNITS.iter().find_map(|(unit, kbit)| {
+        let number = value.strip_suffix(unit)?;
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+        number
+            .parse::<u64>()
+            .ok()
+            .filter(|_| is_plain)?
+            .checked_mul(*kbit)
+    });
+    kbit.is_some_and(|kbit| RATE_KBIT.contains(&kbit))
 }
 
 fn milliseconds(value: &str) -> Option<f64> {
@@ -255,6 +264,8 @@ mod tests {
             ("direct", "direct,mtu=9000"),
             ("mtu=1500,direct", "direct,mtu=1500"),
             ("direct,rate=1gbit", "direct,rate=1gbit,mtu=9000"),
+            ("direct,rate=1000gbit", "direct,rate=1000gbit,mtu=9000"),
+            ("direct,rate=1kbit", "direct,rate=1kbit,mtu=9000"),
             ("paths=4", "paths=4,rate=500mbit,mtu=9000"),
             (
                 "paths=2,rate=none,loss=1,delay=50us,mtu=1500,hosts=4",
@@ -300,7 +311,11 @@ mod tests {
             ("paths=0", "paths=0: must be a whole number from 1 to 64"),
             ("direct,mtu=9", "from 1280 to 65535"),
             ("paths=1,rate=500", "500mbit, or none"),
-            ("paths=1,rate=0mbit", "above 0"),
+            ("paths=1,rate=0mbit", "from 1kbit to 1000gbit"),
+            ("paths=1,rate=-5mbit", "from 1kbit to 1000gbit"),
+            ("paths=1,rate=+5mbit", "from 1kbit to 1000gbit"),
+            ("direct,rate=1001gbit", "from 1kbit to 1000gbit"),
+            ("direct,rate=20000000000000gbit", "from 1kbit to 1000gbit"),
             ("paths=1,loss=51", "from 0 to 50"),
             ("paths=1,loss=NaN", "from 0 to 50"),
             ("paths=1,delay=3", "1us to 500ms"),
