@@ -24,7 +24,7 @@ own_dev_shm $RUN "$@"
 . tests/mpi/arguments.sh
 read_arguments "$@"
 [ ${#suites[@]} -gt 0 ] ||
-    suites=(driver ends spec standard local_sends bench windows applications imb mpi4py)
+    suites=(driver ends start spec standard local_sends bench windows applications imb mpi4py)
 prepare_run mpi-tests
 
 for suite in "${suites[@]}"; do

@@ -36,7 +36,8 @@
 //! - [`limits`]: how long data may be; [`in_place_tries`]: whether they are read in place.
 //! - [`waiting`] makes the MPI's progress while a rank waits, by an [`idle_request`]; [`liveness`]
 //!   checks whether the others live; [`yielding`] offers the processor to others.
-//! - [`start`] does what is quicker before the MPI starts threads.
+//! - [`start`] does what is quicker before the MPI starts threads; [`one_provider`] answers Open
+//!   MPI which provider to take, where there is only one.
 //! - [`unfinished`] tells the launcher the exit code of a rank that never called MPI_Finalize;
 //!   [`other_tool`] which tool of the profiling interface kept all calls from us.
 //! - [`outcome`]: how a call ends; [`calls`]: counts for `weft run`; [`published`]: counts for
@@ -67,6 +68,7 @@ pub mod movement;
 pub mod mpi;
 pub mod next;
 pub mod nonblocking;
+pub mod one_provider;
 pub mod other_tool;
 pub mod outcome;
 pub mod parts;
