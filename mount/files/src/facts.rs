@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::known_attributes::KnownAttributes;
-use crate::names::{Listed, Named};
+use crate::names::{Listed, Named, PAGE_KEYS};
 
 /// What a name stood for.
 #[derive(Debug, Clone)]
@@ -102,6 +102,38 @@ impl Facts {
     }
 }
 
+/// How many names of a large folder were asked for one by one. If there are many, the folder is
+/// listed whole instead: after that names cost nothing for a time to live.
+#[derive(Debug, Default)]
+pub struct AskedAlone {
+    since: Option<Instant>,
+    count: usize,
+    /// That a listing found; none before there was one.
+    names: usize,
+    /// A listing takes too long to be of use.
+    pub is_slow: bool,
+}
+
+impl AskedAlone {
+    /// One name more is to be asked for. Answers how many pages a listing of the whole folder may
+    /// take, if it costs no more requests than the names that were asked for within the last `ttl`.
+    pub fn pages_for(&mut self, ttl: Duration) -> Option<usize> {
+        if self.since.is_none_or(|since| since.elapsed() >= ttl) {
+            (self.since, self.count) = (Some(Instant::now()), 0);
+        }
+        self.count += 1;
+        let pages = self.names.div_ceil(usize::from(PAGE_KEYS));
+        let is_worth = pages > 0 && self.count > pages && !self.is_slow;
+        // It may have grown, and a few pages are asked for in vain.
+        is_worth.then_some(2 * pages + 4)
+    }
+
+    /// A listing found so many names, or more.
+    pub fn listed(&mut self, names: usize) {
+        (self.since, self.names) = (None, names);
+    }
+}
+
 /// What is known of a folder's names.
 #[derive(Debug, Default)]
 pub struct Folder {
@@ -115,6 +147,8 @@ pub struct Folder {
     complete_at: Option<Instant>,
     /// Its first page was not its last: names are asked for one by one.
     pub is_large: bool,
+    /// Since it is large.
+    pub asked_alone: AskedAlone,
     /// Names of which the store may have nothing: files that were not published yet, folders that
     /// were emptied here.
     pub own: HashMap<Box<str>, Listed>,
@@ -263,6 +297,7 @@ impl Folder {
         if self.facts.by_name.len() < count {
             self.facts.changed(Instant::now());
         }
+        self.asked_alone.listed(self.facts.by_name.len());
         self.complete_at = Some(at);
     }
 

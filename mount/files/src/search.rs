@@ -4,7 +4,8 @@
 //! The first name that is asked for in a folder makes the mount list the folder's first page. Most
 //! folders have only one page; then every other name costs no request, even one that does not
 //! exist. In a larger folder a name costs one LIST, since the object `a/b` and the folder `a/b/`
-//! both begin with `a/b`.
+//! both begin with `a/b`. If a program asks for many names there, as tar does that unpacks into it,
+//! the mount lists the whole folder again, several pages at a time.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +13,12 @@ use weft_store::{ListRequest, StoreError};
 
 use crate::attribute_sync;
 use crate::core::Core;
+use crate::facts::{Fact, Shown};
 use crate::fault::{Fault, Reason};
+use crate::listing::Pages;
 use crate::names::{self, Listed, PAGE_KEYS};
 use crate::nodes::Body;
+use crate::tiling::Start;
 
 /// Chosen: names that begin alike (`a`, `a.txt`, `a-1`) and stand between an object and its folder.
 const NEIGHBOURS: u16 = 16;
@@ -51,6 +55,15 @@ async fn search_objects(core: &Core, parent: u64, name: &str) -> Result<Found, F
             return known;
         }
         list_first_page(core, parent, &prefix).await?;
+        if let Some(known) = known(core, parent, name)? {
+            return known;
+        }
+    } else if let Some(pages) = pages_for(core, parent) {
+        let _turn = core.listing_turns.take(parent).await;
+        if let Some(known) = known(core, parent, name)? {
+            return known;
+        }
+        list_whole(core, parent, &prefix, pages).await?;
         if let Some(known) = known(core, parent, name)? {
             return known;
         }
@@ -111,6 +124,51 @@ async fn refresh(core: &Core, parent: u64, name: &str) -> Result<Option<Found>, 
     let listed = Listed::File(info);
     core.learn(parent, name, at, Some(listed.clone()));
     Ok(Some((listed, at)))
+}
+
+/// How many pages a listing of a large folder may take, if it is worth it.
+fn pages_for(core: &Core, parent: u64) -> Option<usize> {
+    let ttl = core.settings.ttl;
+    core.nodes().folder(parent)?.asked_alone.pages_for(ttl)
+}
+
+/// Lists a large folder, unless it has more than `most` pages.
+async fn list_whole(core: &Core, parent: u64, prefix: &str, most: usize) -> Result<(), StoreError> {
+    let began = Instant::now();
+    let mut pages = Pages::new(prefix.to_owned(), true, Start::default());
+    let mut names = 0;
+    for number in 0..most {
+        let Some((page, at, is_last)) = pages.next(&core.store, &core.runtime).await? else {
+            break;
+        };
+        let (found, nameless) = names::of_page(&page, prefix);
+        core.tell_nameless(prefix, nameless);
+        if *prefix == core.settings.prefix && names::shows_renames(&page, prefix) {
+            core.renames.notice();
+        }
+        if let Some(object) = names::attributes_of_page(&page, prefix, number == 0) {
+            attribute_sync::note_seen(core, parent, at, object);
+        }
+        names += found.len();
+        let mut nodes = core.nodes();
+        let Some(folder) = nodes.folder(parent) else {
+            return Ok(());
+        };
+        for (name, listed) in found {
+            let listed = Some(listed);
+            folder.learn(&name, Fact { at, listed }, Shown::OnPage);
+        }
+        if is_last {
+            folder.complete(began);
+            folder.is_large = number > 0;
+            folder.asked_alone.is_slow = began.elapsed() > core.settings.ttl / 2;
+            return Ok(());
+        }
+    }
+    if let Some(folder) = core.nodes().folder(parent) {
+        folder.asked_alone.listed(names);
+    }
+    Ok(())
 }
 
 async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), StoreError> {

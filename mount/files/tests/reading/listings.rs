@@ -62,6 +62,28 @@ fn names_of_a_listing_are_believed_while_it_is_read_and_a_time_to_live_longer() 
     panic!("500 names took more than 16 s");
 }
 
+/// As tar does that unpacks thousands of files into one folder, for longer than the time to live.
+#[test]
+fn many_names_of_a_large_folder_cost_a_listing_of_it_and_not_a_request_each() {
+    let ttl = Duration::from_secs(2);
+    let mount = Mount::new("", ttl);
+    for number in 0..2500 {
+        mount.store.plant(&format!("f{number:05}"), Vec::new());
+    }
+    assert_eq!(mount.list(ROOT, false).len(), 2500);
+    std::thread::sleep(ttl + ttl / 10);
+    // What somebody else made meanwhile is found, too.
+    mount.store.plant("g", Vec::new());
+    let before = mount.count(Operation::List);
+    for number in 0..300 {
+        let missing = mount.walk(&format!("new{number:05}"));
+        assert_eq!(missing, Err(Reason::NotFound));
+    }
+    assert_eq!(mount.walk("g").map(|(_, kind)| kind), Ok(Kind::File));
+    let lists = mount.count(Operation::List) - before;
+    assert!(lists <= 20, "{lists} lists for 300 names");
+}
+
 #[test]
 fn listing_that_failed_goes_on_at_the_page_that_failed() {
     let mount = Mount::new("", LONG);
