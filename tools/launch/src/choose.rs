@@ -40,6 +40,41 @@ pub fn natural(program: &Program) -> Option<Candidate> {
     })
 }
 
+/// Those of the candidates in whose prefix the program's libmpi lies: where one of them owns it,
+/// the others need not be asked, since a start takes longer the more launchers are asked.
+#[must_use]
+pub fn around_library(program: &Program, candidates: &[Candidate]) -> Vec<Candidate> {
+    let Some(library) = own_library(program) else {
+        return Vec::new();
+    };
+    let real = library.canonicalize().ok();
+    let holds = |mpiexec: &Path| {
+        let prefix = mpiexec.parent().and_then(Path::parent);
+        prefix.is_some_and(|prefix| {
+            library.starts_with(prefix) || real.iter().any(|real| real.starts_with(prefix))
+        })
+    };
+    let near = |one: &&Candidate| {
+        holds(&one.mpiexec) || one.mpiexec.canonicalize().is_ok_and(|real| holds(&real))
+    };
+    candidates.iter().filter(near).cloned().collect()
+}
+
+/// The file of the libmpi that the program is linked to, if the loader finds it.
+fn own_library(program: &Program) -> Option<&Path> {
+    match &program.binding {
+        Binding::Linked(need) => need.path.as_deref(),
+        _ => None,
+    }
+}
+
+/// Whether a choice among some launchers is the one among all: the MPI chosen owns the program's
+/// libmpi.
+#[must_use]
+pub fn is_owner(chosen: &Chosen, program: &Program) -> bool {
+    own_library(program).is_some_and(|library| chosen.installation.owns_library(library))
+}
+
 /// The MPI chosen, and a word to the user where the choice was not the obvious one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {

@@ -226,3 +226,27 @@ fn a_launcher_named_by_its_path_is_taken_and_a_missing_one_refused() {
         Err(Fault::MpiMissing(_))
     ));
 }
+
+#[test]
+fn launchers_in_whose_prefix_the_library_lies_are_asked_first_in_their_order() {
+    let machine = Machine::new();
+    let all: Vec<Candidate> = (machine.here.iter())
+        .map(|one| Candidate {
+            mpiexec: one.mpiexec.clone(),
+            origin: one.origin.clone(),
+        })
+        .collect();
+    let around = |program: &Program| -> Vec<PathBuf> {
+        let near = around_library(program, &all);
+        near.into_iter().map(|one| one.mpiexec).collect()
+    };
+    let program = machine.linked("libmpi.so.12", Some("b/lib/libmpi.so.12"));
+    assert_eq!(around(&program), [all[2].mpiexec.clone()]);
+    for (at, is_its) in [(2, true), (3, false)] {
+        let chosen = plain(&machine.here[at]);
+        assert_eq!(is_owner(&chosen, &program), is_its);
+    }
+    let missed = machine.linked("libmpi.so.12", None);
+    assert!(around(&missed).is_empty());
+    assert!(!is_owner(&plain(&machine.here[2]), &missed));
+}

@@ -264,9 +264,16 @@ fn chosen_mpi(arguments: &Arguments, program: &Program) -> Result<Chosen, Fault>
             );
         }
     }
-    let here = discover::installations(&candidates(arguments, program, &surroundings));
+    let all = candidates(arguments, program, &surroundings);
     let wants_libfabric = arguments.transport.provider().is_some();
-    choose::choose(&arguments.rank.mpi, program, &here, wants_libfabric)
+    let among = |candidates: &[Candidate]| {
+        let here = discover::installations(candidates);
+        choose::choose(&arguments.rank.mpi, program, &here, wants_libfabric)
+    };
+    match among(&choose::around_library(program, &all)) {
+        Ok(chosen) if choose::is_owner(&chosen, program) => Ok(chosen),
+        _ => among(&all),
+    }
 }
 
 /// Looks at the program; one of ours is asked whether it can do with its arguments.
