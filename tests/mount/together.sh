@@ -121,13 +121,16 @@ read_together() {
     job_mounts 4 && forget_there && slow_there && timed "four hosts read" all_read 4 &&
         cmp "$work/sum0" "$work/alone" &&
         echo "one host alone: $requests_alone requests" &&
-        asked_there "read_bytes <= 1.02 * $data_bytes and total <= 1.1 * $requests_alone"
+        asked_there "read_bytes <= 1.02 * $data_bytes and total <= 1.15 * $requests_alone"
     local read=$?
     [ $read = 0 ] || tail -n 5 "$work/job-log"
     end_job
     return $read
 }
 
+# One host reads a part of its libraries, with what is read ahead. Where four do at once, each reads
+# ahead elsewhere: together they may read all, and each byte once.
+#
 # all_import COUNT: so many hosts import numpy at once, from the bucket alone.
 libraries=${MOUNT_PYTHON:-$PWD/.env/mount-programs/bin/python}
 all_import() {
@@ -148,6 +151,7 @@ environment() {
     site=$("$libraries" -c 'import numpy, os; print(os.path.dirname(numpy.__file__))')/..
     mkdir "$work/site" && cp -r "$site/numpy" "$site/numpy.libs" "$work/site" &&
         find "$work/site" -path '*/tests/*' -delete &&
+        site_bytes=$(find "$work/site" -type f -exec cat {} + | wc -c) &&
         on a0 "$PYTHON" tests/mount/upload.py "$there" data "$work/site" site/
 }
 import_alone() {
@@ -155,15 +159,13 @@ import_alone() {
         asked_there 'read_bytes > 1_000_000'
     local imported=$?
     import_requests=$(requests_there)
-    import_bytes=$(on a0 python3 tests/bucket-server/control.py "$there/-/counters" GET |
-        python3 -c 'import json, sys; print(json.load(sys.stdin)["read_bytes"])')
     end_job
     return $imported
 }
 import_together() {
     job_mounts 4 && forget_there && slow_there && timed "four hosts import" all_import 4 &&
-        echo "one host alone: $import_requests requests, $import_bytes bytes" &&
-        asked_there "read_bytes <= 1.02 * $import_bytes and total <= 1.1 * $import_requests"
+        echo "one host alone: $import_requests requests; all files have $site_bytes bytes" &&
+        asked_there "read_bytes <= 1.02 * $site_bytes and total <= 1.15 * $import_requests"
     local imported=$?
     [ $imported = 0 ] || tail -n 5 "$work/job-log"
     end_job
@@ -213,7 +215,7 @@ else
     if "$libraries" -c 'import numpy' 2>/dev/null; then
         environment || cat "$work/there"
         check "one host of a job imports numpy from a bucket" import_alone
-        check "four hosts import it at once, for the requests and bytes of one" \
+        check "four hosts import it at once, for the requests of one, and each byte once" \
             while_answered none import_together
     else
         skip "four hosts import numpy from a bucket" "it is not in $libraries"
