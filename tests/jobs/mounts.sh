@@ -47,7 +47,7 @@ else
     weft_mounting() { timeout -k 5 90 "$mounting" "$@"; }
     mounted() {
         id=$(weft_mounting submit -t 5 "${plain[@]}" --mount "s3://data/p:$work/bucket" "$@" \
-            2>"$work/said")
+            2>"$work/said") || { cat "$work/said"; return 1; }
     }
 
     # Both nodes of this Slurm are one machine, and so each of two keepers has a mount of its own.
@@ -107,7 +107,8 @@ else
         there=$(objects)
         mounted -n 1 -- "$work/outlives" && wait_for 100 test -e "$work/wrote" &&
             store_waits && touch "$work/store-waits" &&
-            wait_for 100 is_over_but_for_its_file && wait_state "$id" RUNNING
+            wait_for 100 is_over_but_for_its_file && wait_for 20 wait_state "$id" RUNNING ||
+            { echo "job $id is $(state_of "$id"), and not RUNNING"; return 1; }
     }
     no_rank_is_left() { ! pgrep -af 'weft exec'; }
     late_is_published() { wait_for 100 no_mount_is_left && [ "$(objects)" = $((there + 1)) ]; }
