@@ -9,15 +9,17 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use weft_store::{Condition, ETag, Failure, ListRequest, ObjectInfo, Range, StoreError};
+use weft_store::{Condition, Failure, ListRequest, ObjectInfo};
 
-use crate::attribute_object::{self, Unreadable};
+use crate::attribute_object;
+use crate::attribute_requests;
 use crate::core::Core;
 use crate::facts::Folder;
 use crate::fault::{Fault, Reason};
 use crate::known_attributes::{Draft, Need};
-use crate::names::{self, ATTRIBUTES, Listed};
+use crate::names::{ATTRIBUTES, Listed};
 use crate::nodes::ROOT;
+use crate::object_copies::is_otherwise;
 
 /// Chosen: the longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -92,19 +94,9 @@ async fn look(core: &Core, folder: u64) -> Result<(), Fault> {
 
 async fn get(core: &Core, folder: u64, info: &ObjectInfo) -> Result<(), Fault> {
     let key = object_key(core, folder)?;
-    let names = if info.size_bytes > attribute_object::MOST_BYTES {
-        Err(Unreadable::TooLarge(info.size_bytes))
-    } else if info.size_bytes == 0 {
-        Err(Unreadable::NoJson("it is empty".to_owned()))
-    } else {
-        let range = Range::new(0, info.size_bytes);
-        match core.store.get(&key, range, &info.etag).await {
-            Ok(body) => attribute_object::read(&body, |name| names::check(name).is_ok()),
-            Err(error) if matches!(error.failure, Failure::Changed | Failure::Missing) => {
-                return look(core, folder).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
+    let names = match attribute_requests::get(&*core.store, &key, info).await {
+        Err(error) if is_otherwise(&error) => return look(core, folder).await,
+        got => got?,
     };
     let names = names.inspect_err(|why| {
         core.tell(&format!(
@@ -246,10 +238,7 @@ async fn put(core: &Core, folder: u64, draft: &Draft) -> Result<Option<ObjectInf
     let body = attribute_object::write(draft.names.clone());
     let body = body.map_err(|why| Fault::because(Reason::NoSpace, why.to_string()))?;
     let size_bytes = body.len() as u64;
-    let put: Result<ETag, StoreError> = match store.put(&key, body.clone(), &when).await {
-        Err(error) if error.failure == Failure::Unsupported => {
-            store.put(&key, body, &Condition::Always).await
-        }
+    let put = match attribute_requests::put(&**store, &key, body, &when).await {
         // The object that was there is gone.
         Err(error) if error.failure == Failure::Missing => return Err(Reason::Stale.into()),
         put => put,

@@ -20,7 +20,7 @@
 //!   folder; [`entered_ahead`]: nodes of names that are asked for next.
 //! - [`known_attributes`]: the known attributes in a folder; [`attribute_merge`]: what two mounts
 //!   changed at once; [`attribute_sync`]: reads and writes the folder's
-//!   [`attribute_object`]. [`turns`]: a lock for each folder.
+//!   [`attribute_object`], by [`attribute_requests`]. [`turns`]: a lock for each folder.
 //! - [`names`]: which keys are names. [`version`]: one content of a key. [`handles`]: what is open,
 //!   by number.
 //!
@@ -49,6 +49,7 @@
 mod attribute_calls;
 mod attribute_merge;
 pub mod attribute_object;
+mod attribute_requests;
 mod attribute_sync;
 pub mod attributes;
 pub mod bucket_files;

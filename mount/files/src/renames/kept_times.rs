@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use weft_store::{Condition, Failure, Range, StoreError};
+use weft_store::{Condition, StoreError};
 
 use crate::attribute_object;
-use crate::names::{self, ATTRIBUTES};
+use crate::attribute_requests;
+use crate::names::ATTRIBUTES;
+use crate::object_copies::is_otherwise;
 use crate::renames::copies::OtherTag;
 use crate::renames::moving::Move;
 use crate::staging::ways::Ways;
@@ -47,17 +49,12 @@ async fn rebind(ways: &Ways, key: &str, tags: &[&OtherTag]) -> Result<(), StoreE
         let Some(info) = ways.store.find(key).await? else {
             return Ok(());
         };
-        if info.size_bytes == 0 || info.size_bytes > attribute_object::MOST_BYTES {
-            return Ok(());
-        }
-        let range = Range::new(0, info.size_bytes);
-        let body = match ways.store.get(key, range, &info.etag).await {
+        let read = match attribute_requests::get(&*ways.store, key, &info).await {
             Err(error) if is_otherwise(&error) => continue,
             got => got?,
         };
         // What this mount cannot read it does not touch.
-        let is_name = |name: &str| names::check(name).is_ok();
-        let Ok(mut all) = attribute_object::read(&body, is_name) else {
+        let Ok(mut all) = read else {
             return Ok(());
         };
         let mut is_changed = false;
@@ -73,22 +70,10 @@ async fn rebind(ways: &Ways, key: &str, tags: &[&OtherTag]) -> Result<(), StoreE
             return Ok(());
         };
         let when = Condition::IfMatch(info.etag);
-        match ways.store.put(key, body.clone(), &when).await {
+        match attribute_requests::put(&*ways.store, key, body, &when).await {
             Err(error) if is_otherwise(&error) => {}
-            Err(error) if error.failure == Failure::Unsupported => {
-                return ways
-                    .store
-                    .put(key, body, &Condition::Always)
-                    .await
-                    .map(drop);
-            }
             put => return put.map(drop),
         }
     }
     Ok(())
-}
-
-/// Somebody changed or removed it meanwhile.
-fn is_otherwise(error: &StoreError) -> bool {
-    matches!(error.failure, Failure::Changed | Failure::Missing)
 }
