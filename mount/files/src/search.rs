@@ -9,7 +9,7 @@
 
 use std::time::{Duration, Instant};
 
-use weft_store::{ListRequest, StoreError};
+use weft_store::{ListRequest, Page, StoreError};
 
 use crate::attribute_sync;
 use crate::core::Core;
@@ -141,23 +141,21 @@ async fn list_whole(core: &Core, parent: u64, prefix: &str, most: usize) -> Resu
         let Some((page, at, is_last)) = pages.next(&core.store, &core.runtime).await? else {
             break;
         };
-        let (found, nameless) = names::of_page(&page, prefix);
-        core.tell_nameless(prefix, nameless);
-        if *prefix == core.settings.prefix && names::shows_renames(&page, prefix) {
-            core.renames.notice();
-        }
-        if let Some(object) = names::attributes_of_page(&page, prefix, number == 0) {
-            attribute_sync::note_seen(core, parent, at, object);
-        }
-        names += found.len();
+        let is_first = number == 0;
+        names += learn_page(
+            core,
+            parent,
+            prefix,
+            Asked {
+                page: &page,
+                at,
+                is_first,
+            },
+        );
         let mut nodes = core.nodes();
         let Some(folder) = nodes.folder(parent) else {
             return Ok(());
         };
-        for (name, listed) in found {
-            let listed = Some(listed);
-            folder.learn(&name, Fact { at, listed }, Shown::OnPage);
-        }
         if is_last {
             folder.complete(began);
             folder.is_large = number > 0;
@@ -171,6 +169,35 @@ async fn list_whole(core: &Core, parent: u64, prefix: &str, most: usize) -> Resu
     Ok(())
 }
 
+/// A page of a folder's listing.
+struct Asked<'a> {
+    page: &'a Page,
+    /// When it was asked for.
+    at: Instant,
+    is_first: bool,
+}
+
+/// Takes what a page says of a folder; how many names it has.
+fn learn_page(core: &Core, parent: u64, prefix: &str, asked: Asked<'_>) -> usize {
+    let Asked { page, at, is_first } = asked;
+    let (found, nameless) = names::of_page(page, prefix);
+    core.tell_nameless(prefix, nameless);
+    if *prefix == core.settings.prefix && names::shows_renames(page, prefix) {
+        core.renames.notice();
+    }
+    if let Some(object) = names::attributes_of_page(page, prefix, is_first) {
+        attribute_sync::note_seen(core, parent, at, object);
+    }
+    let count = found.len();
+    if let Some(folder) = core.nodes().folder(parent) {
+        for (name, listed) in found {
+            let listed = Some(listed);
+            folder.learn(&name, Fact { at, listed }, Shown::OnPage);
+        }
+    }
+    count
+}
+
 async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), StoreError> {
     let at = Instant::now();
     let request = ListRequest {
@@ -180,17 +207,16 @@ async fn list_first_page(core: &Core, parent: u64, prefix: &str) -> Result<(), S
         ..ListRequest::default()
     };
     let page = core.store.list(&request).await?;
-    let (found, nameless) = names::of_page(&page, prefix);
-    core.tell_nameless(prefix, nameless);
-    if *prefix == core.settings.prefix && names::shows_renames(&page, prefix) {
-        core.renames.notice();
-    }
-    if let Some(object) = names::attributes_of_page(&page, prefix, true) {
-        attribute_sync::note_seen(core, parent, at, object);
-    }
-    for (name, listed) in found {
-        core.learn(parent, &name, at, Some(listed));
-    }
+    learn_page(
+        core,
+        parent,
+        prefix,
+        Asked {
+            page: &page,
+            at,
+            is_first: true,
+        },
+    );
     if let Some(folder) = core.nodes().folder(parent) {
         folder.is_large = page.next.is_some();
         if page.next.is_none() {
