@@ -6,6 +6,8 @@
 
 # shellcheck source=tests/mount/two_hosts.sh
 . tests/mount/two_hosts.sh
+# shellcheck source=tests/mount/imports.sh
+. tests/mount/imports.sh
 
 # Names may be twice as old as the time to live, which is one second.
 later() { sleep 2.2; }
@@ -83,7 +85,6 @@ tar_unpacked() {
 }
 
 # python_on NUMBER CODE: Python of the libraries on a host, with `folder` of its mount.
-libraries=${MOUNT_PYTHON:-$PWD/.env/mount-programs/bin/python}
 python_on() {
     on "${hosts[$1]}" "$libraries" -c "folder = '$work/node$1'; host = $1
 $2"
@@ -141,29 +142,14 @@ save_file({"w": numpy.full((500_000,), step, "f4"), "b": numpy.ones(7)}, path)
 }
 # An environment of Python lies in the bucket; both hosts import from it at once.
 environment_imported() {
-    local site importers=() number
-    site=$("$libraries" -c 'import numpy, os; print(os.path.dirname(numpy.__file__))')/..
-    rm -rf "$work/site" && mkdir "$work/site" &&
-        cp -r "$site/numpy" "$site/numpy.libs" "$work/site" &&
-        find "$work/site" -path '*/tests/*' -delete &&
-        on a0 "$PYTHON" tests/mount/upload.py "$there" data "$work/site" site/ || return 1
+    environment || return 1
     on a0 python3 tests/bucket-server/control.py "$there/-/counters" DELETE >/dev/null
-    for number in 0 1; do
-        on "${hosts[number]}" env PYTHONPATH="$work/node$number/site" PYTHONDONTWRITEBYTECODE=1 \
-            "$libraries" -c 'import numpy; print(numpy.__file__, numpy.arange(1000).sum())' \
-            >"$work/imported$number" &
-        importers+=($!)
-    done
-    for number in "${importers[@]}"; do wait "$number" || return 1; done
-    cat "$work"/imported?
-    grep -q "$work/node1/site/.* 499500" "$work/imported1" &&
+    all_import 2 &&
         on a0 python3 tests/bucket-server/control.py "$there/-/counters" GET | python3 -c '
-import json, os, sys
-counts = json.load(sys.stdin)
-total = sum(os.path.getsize(os.path.join(path, name))
-            for path, _, names in os.walk(sys.argv[1]) for name in names)
+import json, sys
+counts, total = json.load(sys.stdin), int(sys.argv[1])
 print(counts["requests"], counts["read_bytes"], "of", total)
-sys.exit(counts["read_bytes"] > 1.02 * total)' "$work/site"
+sys.exit(counts["read_bytes"] > 1.02 * total)' "$site_bytes"
 }
 library() { # library NAME WORDS CASE
     if "$libraries" -c "import $1" 2>/dev/null; then

@@ -5,6 +5,9 @@
 # tests/mount/run.sh; the hosts are those of tests/testbed. WEFT_MOUNT_COUNTS is a file for what was
 # counted, and how long hosts took; WEFT_MOUNT_STORE are faults of the server meanwhile, as JSON.
 
+# shellcheck source=tests/mount/imports.sh
+. tests/mount/imports.sh
+
 TESTBED=$PWD/tests/testbed/testbed.sh
 hosts=(a0 b1 a2 b3)
 FI_WEFT_JOB_KEY=$(printf '%064d' 7)
@@ -117,43 +120,19 @@ while_answered() {
     return 1
 }
 
-read_together() {
-    job_mounts 4 && forget_there && slow_there && timed "four hosts read" all_read 4 &&
-        cmp "$work/sum0" "$work/alone" &&
-        echo "one host alone: $requests_alone requests" &&
-        asked_there "read_bytes <= 1.02 * $data_bytes and total <= 1.15 * $requests_alone"
-    local read=$?
-    [ $read = 0 ] || tail -n 5 "$work/job-log"
+# together WORDS CASE BYTES REQUESTS: four hosts do it at once, for so many bytes and so many
+# requests of one host, but for some.
+together() {
+    job_mounts 4 && forget_there && slow_there && timed "four hosts $1" "$2" 4 &&
+        echo "one host alone: $4 requests; all files have $3 bytes" &&
+        asked_there "read_bytes <= 1.02 * $3 and total <= 1.15 * $4"
+    local ended=$?
+    [ $ended = 0 ] || tail -n 5 "$work/job-log"
     end_job
-    return $read
+    return $ended
 }
-
-# One host reads a part of its libraries, with what is read ahead. Where four do at once, each reads
-# ahead elsewhere: together they may read all, and each byte once.
-#
-# all_import COUNT: so many hosts import numpy at once, from the bucket alone.
-libraries=${MOUNT_PYTHON:-$PWD/.env/mount-programs/bin/python}
-all_import() {
-    local number importers=()
-    for number in $(seq 0 $(($1 - 1))); do
-        on "${hosts[number]}" env PYTHONPATH="$work/node$number/site" PYTHONDONTWRITEBYTECODE=1 \
-            "$libraries" -c 'import numpy; print(numpy.__file__, numpy.arange(1000).sum())' \
-            >"$work/imported$number" &
-        importers+=($!)
-    done
-    for number in "${importers[@]}"; do wait "$number" || return 1; done
-    for number in $(seq 0 $(($1 - 1))); do
-        grep "$work/node$number/site/.* 499500" "$work/imported$number" || return 1
-    done
-}
-environment() {
-    local site
-    site=$("$libraries" -c 'import numpy, os; print(os.path.dirname(numpy.__file__))')/..
-    mkdir "$work/site" && cp -r "$site/numpy" "$site/numpy.libs" "$work/site" &&
-        find "$work/site" -path '*/tests/*' -delete &&
-        site_bytes=$(find "$work/site" -type f -exec cat {} + | wc -c) &&
-        on a0 "$PYTHON" tests/mount/upload.py "$there" data "$work/site" site/
-}
+all_read_the_same() { all_read "$1" && cmp "$work/sum0" "$work/alone"; }
+read_together() { together read all_read_the_same "$data_bytes" "$requests_alone"; }
 import_alone() {
     job_mounts 1 && forget_there && slow_there && timed "one host imports" all_import 1 &&
         asked_there 'read_bytes > 1_000_000'
@@ -162,15 +141,7 @@ import_alone() {
     end_job
     return $imported
 }
-import_together() {
-    job_mounts 4 && forget_there && slow_there && timed "four hosts import" all_import 4 &&
-        echo "one host alone: $import_requests requests; all files have $site_bytes bytes" &&
-        asked_there "read_bytes <= 1.02 * $site_bytes and total <= 1.15 * $import_requests"
-    local imported=$?
-    [ $imported = 0 ] || tail -n 5 "$work/job-log"
-    end_job
-    return $imported
-}
+import_together() { together import all_import "$site_bytes" "$import_requests"; }
 
 one_dies() {
     job_mounts 4 && forget_there || return 1
