@@ -58,10 +58,7 @@ pub static ALL: [Load; 19] = [
         what: "ls -l of 100,000 keys in one folder, 30 ms before each answer",
         unit: "s",
         network: Network::Far,
-        work: |folder, limit| {
-            let path = folder.join("many");
-            timed(&mut words("ls", &["-l", &text(&path)]), limit, KEYS + 1)
-        },
+        work: list,
     },
     Load {
         name: "list-again",
@@ -69,9 +66,8 @@ pub static ALL: [Load; 19] = [
         unit: "s",
         network: Network::Far,
         work: |folder, limit| {
-            let path = text(&folder.join("many"));
-            timed(&mut words("ls", &["-l", &path]), limit, KEYS + 1)?;
-            timed(&mut words("ls", &["-l", &path]), limit, KEYS + 1)
+            list(folder, limit)?;
+            list(folder, limit)
         },
     },
     Load {
@@ -127,24 +123,15 @@ pub static ALL: [Load; 19] = [
         what: "fio, 4 threads that read 128 KiB anywhere in 128 MiB that were read before",
         unit: "MB/s",
         network: Network::Near,
-        work: |folder, limit| {
-            let file = folder.join("files0000000");
-            fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
-            random_reads(&file, "--numjobs=4", &["--size=128m"], limit)
-        },
+        work: |folder, limit| reads_again(folder, &["--size=128m"], limit),
     },
     Load {
         name: "page-cache",
         what: "the same, and the kernel still has the bytes",
         unit: "MB/s",
         network: Network::Near,
-        work: |folder, limit| {
-            let file = folder.join("files0000000");
-            fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
-            // Else fio has the kernel drop them first.
-            let kept = "--invalidate=0";
-            random_reads(&file, "--numjobs=4", &["--size=128m", kept], limit)
-        },
+        // Else fio has the kernel drop them first.
+        work: |folder, limit| reads_again(folder, &["--size=128m", "--invalidate=0"], limit),
     },
     Load {
         name: "files-2",
@@ -278,6 +265,18 @@ pub fn fill(server: &Server) -> Result<(), Fault> {
     server.fill("files", 8, FILE_BYTES)?;
     // IOR's names: a point and eight digits behind the name of the test.
     server.fill("ior.0", 8, ior::FILE_BYTES)
+}
+
+fn list(folder: &Path, limit: Duration) -> Result<Outcome, Fault> {
+    let path = text(&folder.join("many"));
+    timed(&mut words("ls", &["-l", &path]), limit, KEYS + 1)
+}
+
+/// Of a file that was read before.
+fn reads_again(folder: &Path, more: &[&str], limit: Duration) -> Result<Outcome, Fault> {
+    let file = folder.join("files0000000");
+    fs::read(&file).map_err(Fault::system(format!("read {}", file.display())))?;
+    random_reads(&file, "--numjobs=4", more, limit)
 }
 
 fn random_reads(file: &Path, jobs: &str, more: &[&str], limit: Duration) -> Result<Outcome, Fault> {

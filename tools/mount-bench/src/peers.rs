@@ -108,7 +108,7 @@ pub struct Mount {
     /// None of the local disk.
     process: Option<Child>,
     folder: TempDir,
-    _cache: TempDir,
+    _cache: Option<TempDir>,
 }
 
 impl Mount {
@@ -119,12 +119,11 @@ impl Mount {
     pub fn of_local_disk(make: impl FnOnce(&Path) -> Result<(), Fault>) -> Result<Self, Fault> {
         let failed = Fault::system("make a folder".to_owned());
         let folder = TempDir::with_prefix("weft-bench-mount-").map_err(&failed)?;
-        let cache = TempDir::with_prefix("weft-bench-cache-").map_err(&failed)?;
         make(folder.path())?;
         Ok(Self {
             process: None,
             folder,
-            _cache: cache,
+            _cache: None,
         })
     }
 
@@ -160,7 +159,7 @@ impl Mount {
         let mut mount = Self {
             process: Some(process),
             folder,
-            _cache: cache,
+            _cache: Some(cache),
         };
         let until = Instant::now() + MOUNT_LIMIT;
         while !mount.is_mounted() {
